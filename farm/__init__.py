@@ -1,0 +1,1 @@
+"""What the farm knows and decides: jobs, pipeline, Tile IR, translation, patches, evidence."""

@@ -1,0 +1,88 @@
+"""The farm's one error tree.
+
+Each class carries the exit code that a command ends with and the fault that a job is charged with.
+The docstring is the default message and says what to do next. Outcomes that we route on are values
+(`Verdict`, `Ruling`), never exceptions.
+"""
+
+from typing import ClassVar
+
+from farm.fault import Fault
+
+
+class FarmError(Exception):
+    """Something went wrong that nobody planned; run `farm doctor` and see the log."""
+
+    exit_code: ClassVar[int] = 1
+    fault: ClassVar[Fault] = Fault.INFRA
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class UsageError(FarmError):
+    """The command cannot be carried out as written; see `farm --help`."""
+
+    exit_code = 2
+
+
+class ConfigurationError(UsageError):
+    """A settings or recipe file has mistakes; all of them are listed, correct them and run it again."""
+
+
+class UnknownOp(UsageError):
+    """The target repo has no such op; `farm ops` lists what it has."""
+
+
+class RepositoryError(UsageError):
+    """The target repo or revision cannot be used; check --repo and --base."""
+
+
+class EngineUnavailable(FarmError):
+    """No container engine answers; install Docker (apt install docker.io) and start it."""
+
+
+class ToolchainMissing(FarmError):
+    """The conversion toolchain is not installed; run `farm toolchain install`."""
+
+    fault = Fault.ENV
+
+
+class BrokerUnavailable(FarmError):
+    """Redis does not answer; `farm up` starts the embedded one."""
+
+
+class NoSpace(FarmError):
+    """The disk is too full to start a job; free space in the state folder and run it again."""
+
+
+class StaleFence(FarmError):
+    """Another worker holds this job now; this one must stop without writing."""
+
+
+class LeakFound(FarmError):
+    """The hidden answer is readable by the box; the job stops before anything runs."""
+
+    fault = Fault.INTEGRITY
+
+
+class PatchRefused(FarmError):
+    """The box's tree holds something a patch may not carry; nothing was applied."""
+
+    fault = Fault.INTEGRITY
+
+
+class PatchConflict(FarmError):
+    """The patch does not fit the bare base; nothing was applied."""
+
+    fault = Fault.INFRA
+
+
+class RemoteRefused(FarmError):
+    """The remote did not take the branch; check its permissions or give --push-to."""
+
+
+class Unsupported(FarmError):
+    """The program has no rule for this construct."""
+
+    fault = Fault.UNSUPPORTED

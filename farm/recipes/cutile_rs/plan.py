@@ -1,0 +1,74 @@
+"""What the kernel translator tells the host-code writer: entries, generics, parameters."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Quantity(StrEnum):
+    """A number that the host knows about an array."""
+
+    POINTER = "pointer"  #: address of element 0
+    EXTENT = "extent"  #: shape[axis]
+    STRIDE = "stride"  #: strides[axis], elements
+
+
+class ParamRole(StrEnum):
+    """Where the host takes an entry's runtime argument from."""
+
+    POINTER = "pointer"  #: `*mut E`: the array's address, DevicePointer on the host
+    TENSOR = "tensor"  #: `&Tensor<E, {[-1, ..]}>`: the whole array, borrowed
+    EXTENT = "extent"  #: i32: shape[axis] of the array
+    STRIDE = "stride"  #: i32: strides[axis] of the array, elements
+    SCALAR = "scalar"  #: a runtime scalar of the kernel
+
+
+class GenericRole(StrEnum):
+    """Where the host takes an entry's generic from."""
+
+    ELEMENT = "element"  #: element type of the array
+    CONSTANT = "constant"  #: value of the kernel's constant parameter
+    DIVISOR = "divisor"  #: largest power of two, at most 16, that divides the quantity of the array
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryParam:
+    """One runtime parameter of a Rust entry."""
+
+    name: str  #: Rust name
+    role: ParamRole
+    source: str  #: name of the Python kernel's parameter it comes from
+    axis: int | None = None  #: for EXTENT and STRIDE
+    rust_type: str = ""  #: as written in the entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryGeneric:
+    """One generic of a Rust entry, in the order `.generics(...)` wants."""
+
+    name: str  #: Rust name, e.g. `E`, `TILE_SIZE`
+    role: GenericRole
+    source: str  #: name of the Python kernel's parameter it comes from
+    rust_type: str  #: `type`, `i32`, `bool`
+    quantity: Quantity | None = None  #: for DIVISOR
+    axis: int | None = None  #: for DIVISOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One `#[cutile::entry]` function and the Python kernel it translates."""
+
+    name: str  #: Rust function name
+    kernel: str  #: `analysis.KernelSource.name`
+    unsafe_fn: bool  #: declared `unsafe fn`
+    generics: tuple[EntryGeneric, ...]
+    params: tuple[EntryParam, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPlan:
+    """The translated kernels of one op."""
+
+    op: str
+    module: str  #: Rust module name, `<op>_module`
+    source: str  #: text of kernel.rs
+    entries: tuple[Entry, ...]
