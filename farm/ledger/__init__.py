@@ -1,0 +1,1 @@
+"""The ledger: the truth about runs and jobs, in one SQL database."""
