@@ -30,6 +30,7 @@ class BoxOrder:
     executors: dict[Stage, ExecutorKind]
     stage_limit_s: float  #: wall clock of one stage
     previous_trace: str | None  #: path in the box of the last attempt's trace, or None
+    script: str | None = None  #: path in the box of a scripted executor's steps
     schema: int = 1
 
 
@@ -42,7 +43,8 @@ class StageRecord:
     executor: ExecutorKind
     reply: Reply
     seconds: float  #: wall clock
-    next: str  #: next stage, `complete` or `stop`
+    next: str  #: next stage, `complete`, `diagnosed` or `stop`
+    malformed: str | None = None  #: why the reply could not be read
 
 
 @dataclass(frozen=True, kw_only=True)
