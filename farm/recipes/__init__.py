@@ -1,7 +1,8 @@
 """Conversions by name. A new one is `farm/recipes/<name>/` plus `config/recipes/<name>/`, nothing else.
 
-A conversion's package exports `build(layout) -> Conversion`. Its code is pure: what touches processes or files goes through the `BoxIO` it is given, and programs of the box
-are called by name (`python -m containers.box.trace ...`), never imported.
+A conversion's package exports `build(layout) -> Conversion`. Its code is pure: what touches processes or
+files goes through the `BoxIO` it is given, and programs of the box are called by name
+(`python -m containers.box.trace ...`), never imported.
 """
 
 import importlib
