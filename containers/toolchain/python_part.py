@@ -1,4 +1,4 @@
-"""The toolchain's Python part: a venv with pinned packages, and the CUDA folder that those packages make up."""
+"""The toolchain's Python part: a venv with pinned packages and the CUDA folder that they make up."""
 
 import platform
 import sys
