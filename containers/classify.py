@@ -3,7 +3,7 @@
 One exit code can mean several things, so this module is slow to conclude:
 - A result file decides before anything here; call this for a box that left none.
 - Text is read only of a box that ended with an error. Compiler and test output appears in logs as well,
-  and a word in it proves nothing about the machine; hence signatures are whole phrases of the tool that fails.
+  and a word in it proves nothing about the machine; hence signatures are the failing tool's own phrases.
 - SIGKILL without the engine's word on memory is KILLED, not out of memory. `MemoryError` and
   `Cannot allocate memory` are not taken for OOM: a program can ask for too much while memory is free.
 - A segmentation fault is SIGNALLED, whoever's fault it is: tileiras, rustc or the candidate. The stage that

@@ -30,14 +30,12 @@ class BoxSettings:
 
     farm: str  #: id of this farm, so that farms on one engine leave each other alone
     toolchain: Toolchain
-    image: str | None = (
-        None  #: None: the embedded image; else one that has a base system, to which folders are mounted
-    )
+    image: str | None = None  #: None: the embedded image; else one with a base system of its own
     limits: BoxLimits = field(default_factory=BoxLimits)
 
 
 def box_name(farm: str, order: BoxOrder, part: str = "") -> str:
-    """The box's name, the same for the same farm, job, attempt, purpose and part (`part` tells gate boxes apart)."""
+    """The box's name, the same for the same arguments; `part` tells apart the gate boxes of one attempt."""
     words = (farm, order.job, str(order.attempt), order.purpose.value, part)
     text = "-".join(re.sub(r"[^A-Za-z0-9_.-]", "_", word) for word in words if word)
     return f"tilefarm-{text}"[:_NAME_CHARACTERS]
@@ -80,8 +78,9 @@ def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: 
 
 def box_env(toolchain: Toolchain) -> Mapping[str, str]:
     """The whole environment of a box: tools by path, cargo offline, nothing of the host's."""
+    own = f"{toolchain.python.parent}:{toolchain.rust}/bin:{toolchain.cuda}/bin"
     return {
-        "PATH": f"{toolchain.python.parent}:{toolchain.rust}/bin:{toolchain.cuda}/bin:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{own}:/usr/local/bin:/usr/bin:/bin",
         "HOME": "/tmp",
         "TMPDIR": "/tmp",
         "LANG": "C.UTF-8",
