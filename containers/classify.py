@@ -159,12 +159,7 @@ def fault_of(exit_kind: BoxExit) -> Fault:
         case BoxExit.OOM | BoxExit.PROCESSES | BoxExit.TOOLCHAIN | BoxExit.NOT_STARTED:
             return Fault.ENV
         case (
-            BoxExit.NO_SPACE
-            | BoxExit.KILLED
-            | BoxExit.GONE
-            | BoxExit.FINISHED
-            | BoxExit.SIGNALLED
-            | BoxExit.ERROR
+            BoxExit.NO_SPACE | BoxExit.KILLED | BoxExit.GONE | BoxExit.FINISHED | BoxExit.SIGNALLED | BoxExit.ERROR
         ):
             return Fault.INFRA
         case _:

@@ -16,7 +16,7 @@ from containers.toolchain.parts import locked, publish, step, sweep
 from farm.errors import ConfigurationError
 from farm.recipes.cutile_rs import crate
 
-_ADVICE = "the crates' registry must be reachable once, and clang and libclang-dev installed (apt install clang libclang-dev)"
+_ADVICE = "the crates' registry must be reachable once, and clang installed (apt install clang libclang-dev)"
 
 
 class Warm(NamedTuple):
@@ -29,7 +29,7 @@ class Warm(NamedTuple):
 def ensure_warm(
     files: Mapping[str, bytes], toolchain: Toolchain, env: Mapping[str, str], say: Callable[[str], None]
 ) -> Warm:
-    """The compiled dependencies of the crate made of `files` (paths relative to it); about two minutes at first.
+    """The compiled dependencies of the crate made of `files` (paths inside it); two minutes at first.
 
     Raises ConfigurationError for a manifest that cannot be read, ToolchainMissing when cargo fails.
     """

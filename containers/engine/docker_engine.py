@@ -197,8 +197,7 @@ class DockerEngine:
         labels = found["Config"].get("Labels") or {}
         if any(labels.get(key) != value for key, value in spec.labels.items()):
             raise EngineUnavailable(
-                f"a container {spec.name} with other labels is in the way; "
-                f"docker rm -f {spec.name} removes it"
+                f"a container {spec.name} with other labels is in the way; docker rm -f {spec.name} removes it"
             )
 
     def _embedded(self) -> EmbeddedImage:

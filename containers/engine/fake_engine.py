@@ -78,9 +78,7 @@ class FakeEngine:
         """Boxes that carry these labels, by name."""
         self._answer()
         wanted = labels.items()
-        return tuple(
-            box.status for _, box in sorted(self._boxes.items()) if wanted <= box.status.labels.items()
-        )
+        return tuple(box.status for _, box in sorted(self._boxes.items()) if wanted <= box.status.labels.items())
 
     def logs(self, name: str, *, tail: int) -> str:
         """The last lines of its output."""

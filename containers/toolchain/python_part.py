@@ -32,9 +32,7 @@ IMPORTS = (
     "ml_dtypes",
 )
 
-_REPORT = (
-    "import json, sys, importlib.metadata as m; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
-)
+_REPORT = "import json, sys, importlib.metadata as m; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
 
 
 def key(lock: Path, interpreter: Path) -> str:

@@ -1,4 +1,4 @@
-"""Build a target repo's cdylib inside a box: dependencies as they were compiled before, its own code always anew.
+"""Build a target repo's cdylib inside a box: dependencies from a cache, its own code always anew.
 
 Cargo trusts modification times and keeps absolute paths in its records, so a copied `target/` can pass for a
 build that never happened. Hence three safeguards: the cache never holds the crate itself, its records are
@@ -23,6 +23,8 @@ LINK_FROM_BYTES = 64 << 10
 
 #: A build takes about ten seconds; this is for a machine under load.
 BUILD_TIMEOUT_S = 300.0
+
+CARGO_BUILD = ("build", "--release", "--offline", "-q", "--message-format=json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +71,19 @@ def warm_key(manifest: bytes, lock: bytes | None, *, rustc: str, python_key: str
 def find_warm(toolchain: Path, crate: Path) -> Path | None:
     """The compiled dependencies for the crate at `crate`, or None when there are none."""
     record = json.loads((toolchain / "toolchain.json").read_text())
-    lock = crate / "Cargo.lock"
-    key = warm_key(
-        (crate / "Cargo.toml").read_bytes(),
-        lock.read_bytes() if lock.is_file() else None,
-        rustc=record["versions"]["rustc"],
-        python_key=record["python_key"],
-    )
-    warm = (toolchain / "warm" / key).resolve()
-    return warm if warm.is_dir() else None
+    manifest, lock_file = (crate / "Cargo.toml").read_bytes(), crate / "Cargo.lock"
+    lock = lock_file.read_bytes() if lock_file.is_file() else None
+    for keyed_by in (lock, None):
+        key = warm_key(manifest, keyed_by, rustc=record["versions"]["rustc"], python_key=record["python_key"])
+        warm = (toolchain / "warm" / key).resolve()
+        # A lock file that `place` has put there belongs to dependencies keyed without one.
+        if warm.is_dir() and lock in (keyed_by, (warm / "Cargo.lock").read_bytes()):
+            return warm
+    return None
 
 
 def build_env(toolchain: Path) -> dict[str, str]:
-    """The whole environment of cargo in a box; the paths are the ones that the dependencies were compiled with."""
+    """The whole environment of cargo in a box; its paths are those the dependencies were compiled with."""
     rust, cuda = (toolchain / "rust").resolve(), (toolchain / "cuda").resolve()
     return {
         "PATH": f"{rust}/bin:{cuda}/bin:/usr/local/bin:/usr/bin:/bin",
@@ -131,25 +133,15 @@ def build(io: BoxIO, crate: Path, *, timeout_s: float = BUILD_TIMEOUT_S) -> Buil
             "the farm compiles them before a box starts; a patch may not change Cargo.toml or Cargo.lock",
         )
     crate_names = names((crate / "Cargo.toml").read_bytes())
-    placed = find_lock = not (crate / "Cargo.lock").exists()
     place(crate, warm)
     forget_own(crate / "target", crate_names)
     (crate / crate_names.root).touch()
     ended = io.run(
-        (
-            str(io.toolchain / "rust" / "bin" / "cargo"),
-            "build",
-            "--release",
-            "--offline",
-            "-q",
-            "--message-format=json",
-        ),
+        (str(io.toolchain / "rust" / "bin" / "cargo"), *CARGO_BUILD),
         cwd=crate,
         env=build_env(io.toolchain),
         timeout_s=timeout_s,
     )
-    if placed and find_lock:
-        (crate / "Cargo.lock").unlink(missing_ok=True)
     messages = tuple(_messages(ended.output))
     if ended.exit_code == 0 and not ended.timed_out:
         return _built(messages, crate_names, ended.seconds)
@@ -159,9 +151,7 @@ def build(io: BoxIO, crate: Path, *, timeout_s: float = BUILD_TIMEOUT_S) -> Buil
     if not findings:
         tail = " ".join(line for line in ended.output.splitlines()[-12:] if not line.startswith("{"))
         what = (
-            f"cargo did not end within {timeout_s:.0f} s"
-            if ended.timed_out
-            else f"cargo exited {ended.exit_code}"
+            f"cargo did not end within {timeout_s:.0f} s" if ended.timed_out else f"cargo exited {ended.exit_code}"
         )
         findings = (_plain(f"{what}: {tail}".rstrip(": "), None),)
     return Build(library=None, findings=findings, seconds=ended.seconds, timed_out=ended.timed_out)
@@ -224,9 +214,7 @@ def _plain(message: str, advice: str | None) -> Finding:
 
 
 def _cannot(message: str, advice: str) -> Build:
-    return Build(
-        library=None, findings=(_plain(message, advice),), seconds=0.0, timed_out=False, environment=True
-    )
+    return Build(library=None, findings=(_plain(message, advice),), seconds=0.0, timed_out=False, environment=True)
 
 
 def _mirror(source: Path, target: Path) -> None:
