@@ -12,7 +12,7 @@ def fault_advice(fault: Fault) -> str:
         case Fault.AGENT:
             return "read the failing stage's log, correct its cause, then `farm retry` the job"
         case Fault.KERNEL:
-            return "look at the first difference, correct the kernel or the translator's rule, then `farm retry`"
+            return "look at the first difference, correct the kernel or the rule, then `farm retry`"
         case Fault.DSL_LIMIT:
             return "the pinned target version cannot say it: pin a newer one, or rewrite the source kernel"
         case Fault.COMPILER_BUG:

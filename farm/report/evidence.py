@@ -7,6 +7,11 @@ from farm.gates import GateName, GateReport, GateResult, Ruling
 from farm.job import JobState
 from farm.orders import BoxResult
 
+#: Names under which an attempt's artifacts are kept.
+RESULT = "result.json"  #: farm.orders.BoxResult of the pipeline's box
+GATES = "gates.json"  #: farm.gates.GateReport of the gate box
+LOG = ".log"  #: ending of the names of logs
+
 
 @dataclass(frozen=True, kw_only=True)
 class StepError:
