@@ -78,6 +78,16 @@ class PatchConflict(FarmError):
     fault = Fault.INFRA
 
 
+class ArtifactMissing(FarmError):
+    """The artifact store lacks something the ledger names; restore the state folder or retry the job."""
+
+
+class NotAccepted(FarmError):
+    """A gate has not passed; a commit is made only after all of them have."""
+
+    fault = Fault.INTEGRITY
+
+
 class RemoteRefused(FarmError):
     """The remote did not take the branch; check its permissions or give --push-to."""
 

@@ -24,10 +24,12 @@ class BoxOrder:
     attempt: int  #: from 1
     op: str
     recipe: str
+    conversion: str  #: package under farm/recipes
     source: str  #: source backend
     target: str  #: target backend
     gpu: str  #: architecture the compilers aim at, e.g. `sm_90`
     executors: dict[Stage, ExecutorKind]
+    caps: dict[Stage, int]  #: most visits of each stage
     stage_limit_s: float  #: wall clock of one stage
     previous_trace: str | None  #: path in the box of the last attempt's trace, or None
     script: str | None = None  #: path in the box of a scripted executor's steps

@@ -1,7 +1,7 @@
 """The program of a box: `python -m containers.box` runs the pipeline or judges a patch.
 
 Places come from the box's own environment: TILEFARM_ORDER, TILEFARM_WORK, TILEFARM_OUT,
-TILEFARM_TOOLCHAIN. The last file it writes is the result; its exit code only says that it did.
+TILEFARM_RECIPE, TILEFARM_TOOLCHAIN. The last file it writes is the result; its exit code only says that it did.
 """
 
 import os
@@ -11,6 +11,7 @@ from containers.box.executors import executors
 from containers.box.files import append_event, read_json, write_json
 from containers.box.io import Heartbeat, LocalBoxIO
 from containers.box.pipeline import run_pipeline
+from farm.layout import read_layout
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.table import RouteTable
 from farm.recipes import load
@@ -22,7 +23,8 @@ def main() -> None:
     workspace = Path(os.environ["TILEFARM_WORK"])
     out = Path(os.environ["TILEFARM_OUT"])
     toolchain = Path(os.environ["TILEFARM_TOOLCHAIN"])
-    conversion = load(order.recipe)
+    recipe = Path(os.environ["TILEFARM_RECIPE"]) / "recipe.toml"
+    conversion = load(order.conversion, read_layout(recipe.read_text(encoding="utf-8")))
     with Heartbeat(out / "heartbeat"):
         append_event(out, "box_started", purpose=order.purpose, job=order.job, attempt=order.attempt)
         match order.purpose:
@@ -30,7 +32,7 @@ def main() -> None:
                 result = run_pipeline(
                     order,
                     executors(order, conversion),
-                    RouteTable(),
+                    RouteTable(caps=order.caps),
                     workspace=workspace,
                     out=out,
                     toolchain=toolchain,

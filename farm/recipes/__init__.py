@@ -1,8 +1,8 @@
 """Conversions by name. A new one is `farm/recipes/<name>/` plus `config/recipes/<name>/`, nothing else.
 
-A conversion's package exports `CONVERSION`, an object with the methods of `Conversion`. Its code is
-pure: what touches processes or files goes through the `BoxIO` it is given, and programs of the box
-are called by name (`python -m containers.box.trace ...`), never imported.
+A conversion's package exports `build(layout) -> Conversion`. Its code is pure: what touches processes or
+files goes through the `BoxIO` it is given, and programs of the box are called by name
+(`python -m containers.box.trace ...`), never imported.
 """
 
 import importlib
@@ -19,6 +19,7 @@ from farm.pipeline.stage import Reply, Stage
 
 if TYPE_CHECKING:
     from farm.hiding import Bare
+    from farm.layout import Layout
     from farm.tree import Tree
 
 
@@ -70,10 +71,10 @@ class Conversion(Protocol):
         """Judge the tree in `io.workspace` (bare base plus patch) inside a gate box."""
 
 
-def load(name: str) -> Conversion:
-    """The conversion called `name`. Raises ConfigurationError when there is no such package."""
+def load(name: str, layout: "Layout") -> Conversion:
+    """The conversion called `name`, for a layout. Raises ConfigurationError when there is no such package."""
     try:
         module = importlib.import_module(f"farm.recipes.{name.replace('-', '_')}")
     except ModuleNotFoundError as error:
         raise ConfigurationError(f"no conversion {name!r}: farm/recipes has no such package") from error
-    return cast(Conversion, module.CONVERSION)
+    return cast(Conversion, module.build(layout))

@@ -15,7 +15,7 @@ from containers.box.pipeline import run_pipeline
 from farm.fault import Fault, Owner
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Finding, Reply, Stage, Verdict
-from farm.pipeline.table import RouteTable
+from farm.pipeline.table import CAPS, RouteTable
 
 ORDER = BoxOrder(
     purpose=Purpose.PIPELINE,
@@ -24,10 +24,12 @@ ORDER = BoxOrder(
     attempt=1,
     op="op",
     recipe="cutile-rs",
+    conversion="cutile-rs",
     source="cutile",
     target="cutile-rs",
     gpu="sm_90",
     executors=dict.fromkeys(Stage, ExecutorKind.SCRIPTED),
+    caps=dict(CAPS),
     stage_limit_s=60,
     previous_trace=None,
 )
