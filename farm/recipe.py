@@ -100,7 +100,7 @@ class Recipe(Table):
 
 
 def _layout_problems(layout: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with a layout table beyond its types; reads it as written, so that all is said at once."""
+    """What is wrong with a layout table as written, beyond its types."""
     paths = {name: _texts(layout.get(name)) for name in PATHS}
     for name, texts in paths.items():
         for unknown in sorted(
