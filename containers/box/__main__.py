@@ -39,9 +39,7 @@ def main() -> None:
                 )
                 write_json(out / "result.json", result)
             case Purpose.GATE:
-                io = LocalBoxIO(
-                    workspace=workspace, out=out, toolchain=toolchain, log=out / "logs" / "gate.log"
-                )
+                io = LocalBoxIO(workspace=workspace, out=out, toolchain=toolchain, log=out / "logs" / "gate.log")
                 write_json(out / "gates.json", conversion.judge(order, io))
         append_event(out, "box_done", purpose=order.purpose)
 

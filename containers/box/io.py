@@ -47,9 +47,7 @@ class LocalBoxIO:
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
 
-    def run(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
-    ) -> ProcessResult:
+    def run(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> ProcessResult:
         """Run a process in a session of its own; at the time limit the whole session is killed."""
         started = time.monotonic()
         self.log(f"$ {' '.join(argv)}")
@@ -73,9 +71,7 @@ class LocalBoxIO:
         output = _bounded(raw.decode("utf-8", errors="replace"))
         ending = "timed out" if timed_out else f"exit {process.returncode}"
         self.log(f"{output.rstrip()}\n({ending}, {seconds:.1f} s)")
-        return ProcessResult(
-            exit_code=process.returncode, output=output, timed_out=timed_out, seconds=seconds
-        )
+        return ProcessResult(exit_code=process.returncode, output=output, timed_out=timed_out, seconds=seconds)
 
     def log(self, text: str) -> None:
         """Append a line to the stage's log."""

@@ -111,9 +111,7 @@ def _no_executor(kind: ExecutorKind) -> Reply:
 
 
 def _malformed_reply(answer: Malformed) -> Reply:
-    return Reply(
-        verdict=Verdict.BLOCKED, owner=None, fault=Fault.AGENT, fail_class=None, summary=answer.reason
-    )
+    return Reply(verdict=Verdict.BLOCKED, owner=None, fault=Fault.AGENT, fail_class=None, summary=answer.reason)
 
 
 def _log_path(out: Path, state: PipelineState) -> Path:

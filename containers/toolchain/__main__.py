@@ -15,9 +15,7 @@ def main() -> int:
     """Run one command; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m containers.toolchain", description=__doc__)
     parser.add_argument("command", choices=("install", "where", "prune"))
-    parser.add_argument(
-        "--root", type=Path, help="folder of all toolchains (default: the user's data folder)"
-    )
+    parser.add_argument("--root", type=Path, help="folder of all toolchains (default: the user's data folder)")
     asked = parser.parse_args()
     data_home = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     root = asked.root or default_root(data_home)

@@ -122,9 +122,7 @@ class _Maker:
             parts.append(self._part(f"native-{source.name}-{key}", f"native helper {source.name}", make))
         return tuple(parts)
 
-    def assemble(
-        self, folder: Path, digest: str, python: Path, natives: tuple[Path, ...], sysroot: Path
-    ) -> None:
+    def assemble(self, folder: Path, digest: str, python: Path, natives: tuple[Path, ...], sysroot: Path) -> None:
         for name in ("venv", "cuda"):
             (folder / name).symlink_to(Path("..") / "parts" / python.name / name)
         for name in ("cargo-home", "warm"):

@@ -1,4 +1,4 @@
-"""Native helpers: every folder of `containers/native` with a Cargo.toml or a Makefile, built and kept by content.
+"""Native helpers: each folder of `containers/native` with a Cargo.toml or Makefile, built once per content.
 
 The rule that a helper obeys is in containers/native/README.md.
 """

@@ -1,4 +1,4 @@
-"""How parts of a toolchain come into being: named by their content, whole or not at all, one maker at a time."""
+"""How parts of a toolchain come into being: named by content, whole or not at all, one maker at a time."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,7 @@ def key_of(parts: Iterable[bytes]) -> str:
 
 
 def folder_bytes(folder: Path) -> Iterator[bytes]:
-    """Names, execute bits and contents of a source folder's files, in a fixed order, build output left out."""
+    """Names, execute bits and contents of a source folder's files, sorted, without build output."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if path.is_file() and not NOT_SOURCE.intersection(inside.parts):

@@ -1,4 +1,4 @@
-"""The toolchain's Python part: a venv with pinned packages, and the CUDA folder that those packages make up."""
+"""The toolchain's Python part: a venv with pinned packages and the CUDA folder that they make up."""
 
 import platform
 import sys
@@ -32,9 +32,7 @@ IMPORTS = (
     "ml_dtypes",
 )
 
-_REPORT = (
-    "import json, sys, importlib.metadata as m; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
-)
+_REPORT = "import json, sys, importlib.metadata as m; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"
 
 
 def key(lock: Path, interpreter: Path) -> str:
