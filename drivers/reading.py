@@ -1,7 +1,8 @@
 """Views of runs and jobs, read from the ledger and the artifact store. Changes nothing."""
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -108,7 +109,7 @@ class Reader:
         if job.state in FINAL:
             for attempt in reversed(self._ledger.attempts(job.id)):
                 if attempt.trace is not None:
-                    return self._load(Trace, attempt.trace)
+                    return replace(self._load(Trace, attempt.trace), state=job.state)
         return build_trace(self._ledger.run(job.run), job, self.evidence(job))
 
     def logs(self, job: Job) -> LogsView:
@@ -137,13 +138,11 @@ class Reader:
 
     def _attempt(self, job: Job, attempt: Attempt, events: tuple[Logged, ...]) -> AttemptEvidence:
         kept = self._ledger.artifacts(job.id, attempt=attempt.number)
-        result = self._load(BoxResult, kept[RESULT]) if RESULT in kept else None
-        gates = self._load(GateReport, kept[GATES]) if GATES in kept else None
         return AttemptEvidence(
             number=attempt.number,
-            result=result,
-            gates=gates,
-            error=_step_error(attempt, events, result, gates),
+            result=self._load(BoxResult, kept[RESULT]) if RESULT in kept else None,
+            gates=self._load(GateReport, kept[GATES]) if GATES in kept else None,
+            error=_step_error(attempt, events),
             artifacts=tuple(f"{name} sha256:{digest}" for name, digest in kept.items() if name != TRACE),
             seconds=None if attempt.ended_at is None else attempt.ended_at - attempt.started_at,
         )
@@ -152,23 +151,17 @@ class Reader:
         return codec.decode(kind, json.loads(self._store.get(digest)))
 
 
-def _step_error(
-    attempt: Attempt, events: tuple[Logged, ...], result: BoxResult | None, gates: GateReport | None
-) -> StepError | None:
-    """The error that ended an attempt, unless a box or a gate has already explained its end."""
+def _step_error(attempt: Attempt, events: tuple[Logged, ...]) -> StepError | None:
+    """What ended a failed attempt: the ledger knows its fault, its summary and the state that it left."""
     if attempt.fault is None:
         return None
     moves = [e.event for e in events if e.attempt == attempt.number and isinstance(e.event, Moved)]
-    ended = [m.source for m in moves if m.to in {JobState.FAILED, JobState.QUEUED}]
-    state = ended[-1] if ended else JobState.PREPARING
-    explained = {
-        JobState.RUNNING: result is not None and result.diagnosis is not None,
-        JobState.CAPTURED: result is not None and result.diagnosis is not None,
-        JobState.VERIFYING: gates is not None,
-    }
-    if explained.get(state, False):
-        return None
-    return StepError(state=state, fault=attempt.fault, message=attempt.summary or attempt.fault.value)
+    left = [move.source for move in moves if move.to in {JobState.FAILED, JobState.QUEUED}]
+    return StepError(
+        state=left[-1] if left else JobState.PREPARING,
+        fault=attempt.fault,
+        message=attempt.summary or attempt.fault.value,
+    )
 
 
 def _event_view(logged: Logged) -> EventView:
@@ -180,10 +173,6 @@ def _event_view(logged: Logged) -> EventView:
 
 def event_line(event: EventView) -> str:
     """One line of a history."""
-    from datetime import UTC, datetime
-
     at = datetime.fromtimestamp(event.at, tz=UTC).strftime("%H:%M:%S")
     return f"{at} {event.action} {event.detail}".rstrip()
 
-
-Nudge = Callable[[tuple[str, ...]], None]

@@ -3,7 +3,6 @@
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from farm.errors import UnknownOp, UsageError
 from farm.job import Accept
@@ -20,26 +19,22 @@ class SubmitRequest:
 
     ops: str  #: `all`, `missing`, or names with commas between them
     repo: str  #: URL, path or `builtin:NAME`
-    base: str  #: branch, tag or commit id
+    base: str | None  #: branch, tag or commit id; None: the default branch
     recipe: str
     attempts: int | None  #: None: as the recipe says
     accept: Accept
     push_to: str | None  #: None: to `repo`
 
 
-class Asked(NamedTuple):
-    """The ops that a request means."""
+def select_ops(wanted: str, inventory: Sequence[Op]) -> tuple[Op, ...]:
+    """The ops meant by `--ops`, in the inventory's order.
 
-    ops: tuple[Op, ...]  #: in the order of the inventory
-    all_of_them: bool  #: `all` or `missing` was said, so that an empty set is no mistake of a name
-
-
-def select_ops(wanted: str, inventory: Sequence[Op]) -> Asked:
-    """The ops meant by `--ops`. Raises UnknownOp naming every unknown op with close names, UsageError for none."""
+    Raises UnknownOp naming every unknown op with close names, UsageError when none is named.
+    """
     if wanted == ALL:
-        return Asked(ops=tuple(inventory), all_of_them=True)
+        return tuple(inventory)
     if wanted == MISSING:
-        return Asked(ops=tuple(op for op in inventory if not op.landed), all_of_them=True)
+        return tuple(op for op in inventory if not op.landed)
     names = list(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
     if not names:
         raise UsageError("--ops names no op; give all, missing, or names with commas between them")
@@ -47,7 +42,7 @@ def select_ops(wanted: str, inventory: Sequence[Op]) -> Asked:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UnknownOp("; ".join(_unknown(name, list(known)) for name in unknown) + "; `farm ops` lists all")
-    return Asked(ops=tuple(op for op in inventory if op.name in names), all_of_them=False)
+    return tuple(op for op in inventory if op.name in names)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from farm.gates import GateResult
@@ -55,10 +56,14 @@ def build_report(
     jobs: Sequence[Job],
     attempts: Mapping[str, tuple[AttemptEvidence, ...]],
     *,
+    traces: Mapping[str, Trace] = MappingProxyType({}),
     versions: Mapping[str, str],
     written_at: float,
 ) -> Report:
-    """The report of a run; `attempts` by job id. Versions that the certificates name win over `versions`."""
+    """The report of a run; `attempts` and kept `traces` by job id, missing traces are built.
+
+    Versions that the certificates name win over `versions`.
+    """
     seen = dict(versions)
     for made in attempts.values():
         for attempt in made:
@@ -76,12 +81,15 @@ def build_report(
         exit_code=exit_code(jobs),
         counts=counts(jobs),
         versions=dict(sorted(seen.items())),
-        jobs=tuple(_reported(run, job, attempts.get(job.id, ())) for job in jobs),
+        jobs=tuple(_reported(run, job, attempts.get(job.id, ()), traces.get(job.id)) for job in jobs),
     )
 
 
-def _reported(run: Run, job: Job, attempts: tuple[AttemptEvidence, ...]) -> ReportedJob:
-    trace = None if job.state is JobState.ACCEPTED else build_trace(run, job, attempts)
+def _reported(
+    run: Run, job: Job, attempts: tuple[AttemptEvidence, ...], kept: Trace | None
+) -> ReportedJob:
+    accepted = job.state is JobState.ACCEPTED
+    trace = None if accepted else kept or build_trace(run, job, attempts)
     gates = next((a.gates for a in reversed(attempts) if a.gates is not None), None)
     proof = gates.certificate if gates else None
     measured = [a.seconds for a in attempts if a.seconds is not None]

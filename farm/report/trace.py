@@ -3,7 +3,7 @@
 `build_trace` only reorders what boxes, gates and steps said; it guesses nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from farm.fault import Fault, Owner
@@ -112,9 +112,17 @@ def _end(job: Job, last: AttemptEvidence | None) -> _End:
 
 
 def _end_by_error(last: AttemptEvidence) -> _End | None:
-    if last.error is None:
+    """The step's error, unless the box that the step looked at says more about it."""
+    error = last.error
+    if error is None:
         return None
-    return _End(where=last.error.state.value, summary=last.error.message, fault=last.error.fault)
+    if error.state in {JobState.RUNNING, JobState.CAPTURED} and last.result and last.result.diagnosis:
+        return _end_by_stage(last)
+    if error.state is JobState.VERIFYING and last.gates is not None:
+        judged = _end_by_gates(last)
+        if judged is not None:
+            return replace(judged, fault=judged.fault or error.fault)
+    return _End(where=error.state.value, summary=error.message, fault=error.fault)
 
 
 def _end_by_gates(last: AttemptEvidence) -> _End | None:

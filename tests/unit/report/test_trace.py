@@ -41,6 +41,15 @@ def test_a_step_error_outweighs_what_the_box_said_before_it() -> None:
     assert {e.label for e in trace.evidence} >= {"last lines of the box", "kept file"}
 
 
+def test_a_step_that_only_reports_its_box_leaves_the_word_to_the_stage() -> None:
+    attempt = stage_b_failed()
+    error = StepError(state=JobState.RUNNING, fault=Fault.UNSUPPORTED, message="the pipeline ended diagnosed")
+    ended = AttemptEvidence(number=1, result=attempt.result, error=error)
+    trace = build_trace(RUN, job("wave", JobState.FAILED, fault=Fault.UNSUPPORTED), (ended,))
+    assert trace.where == "stage B, visit 1"
+    assert trace.first_error == FINDING
+
+
 def test_a_failing_gate_names_the_first_differing_signature() -> None:
     trace = build_trace(RUN, job("relu", JobState.FAILED, fault=Fault.KERNEL), (certified(same=False),))
     assert trace.where == "verifying, gate correctness"
