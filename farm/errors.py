@@ -34,6 +34,14 @@ class UnknownOp(UsageError):
     """The target repo has no such op; `farm ops` lists what it has."""
 
 
+class UnknownRun(UsageError):
+    """There is no such run; `farm status` lists them."""
+
+
+class UnknownJob(UsageError):
+    """There is no such job; `farm status RUN` lists a run's jobs."""
+
+
 class RepositoryError(UsageError):
     """The target repo or revision cannot be used; check --repo and --base."""
 
@@ -58,6 +66,14 @@ class NoSpace(FarmError):
 
 class StaleFence(FarmError):
     """Another worker holds this job now; this one must stop without writing."""
+
+
+class IllegalTransition(FarmError):
+    """A job may not move between these states; this is a defect of the farm, please report it."""
+
+
+class LedgerUnavailable(FarmError):
+    """The ledger cannot be opened or written; check that the state folder exists and is writable."""
 
 
 class LeakFound(FarmError):
