@@ -82,7 +82,7 @@ class Preparer:
         """
         if at.prepared.exists():
             return {}
-        self._check_space(at.root)
+        self.check_space(at.root)
         subject = self.subject(run, job)
         ensure_warm(subject.bare.crate, self._toolchain, self._environ, lambda _: None)
         shutil.rmtree(at.root, ignore_errors=True)
@@ -125,7 +125,8 @@ class Preparer:
             previous_trace=previous,
         )
 
-    def _check_space(self, folder: Path) -> None:
+    def check_space(self, folder: Path) -> None:
+        """Raises NoSpace when too little is free where `folder` is or will be."""
         there = next(parent for parent in folder.parents if parent.exists())
         free = shutil.disk_usage(there).free
         if free < self._min_free_bytes:
