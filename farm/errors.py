@@ -112,3 +112,13 @@ class Unsupported(FarmError):
     """The program has no rule for this construct."""
 
     fault = Fault.UNSUPPORTED
+
+
+class TileIRError(FarmError):
+    """A text is not Tile IR as the disassembler prints it; the message shows the place."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, text: str = "") -> None:
+        caret = f"\n{text}\n{' ' * (column - 1)}^" if text else ""
+        super().__init__(f"line {line}, column {column}: {message}{caret}")
+        self.line = line  #: from 1
+        self.column = column  #: from 1

@@ -28,7 +28,6 @@ _CONFIG = """\
 [safe]
 \tdirectory = *
 [core]
-\thooksPath = /dev/null
 \tfsmonitor = false
 \tautocrlf = false
 \tattributesFile = /dev/null

@@ -6,6 +6,7 @@ EngineUnavailable: it says nothing about the box, and the caller asks again late
 
 import contextlib
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,8 @@ from farm.errors import EngineUnavailable
 
 #: Longest wait for one answer of the engine.
 READ_TIMEOUT_S = 10
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 #: Most characters of a log that are handed on.
 LOG_CHARACTERS = 1 << 20
@@ -108,9 +111,16 @@ class DockerEngine:
             "storage": str(info.get("Driver", "?")),
         }
 
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._api is not None and self._api[0] == os.getpid():
+            self._api[1].close()
+        self._api = None
+
     def _client(self) -> docker.APIClient:
         if self._api is None or self._api[0] != os.getpid():
             settings = docker.utils.kwargs_from_env(environment=self._environment)
+            _knock(settings.get("base_url", DEFAULT_HOST))
             api = docker.APIClient(version="auto", timeout=self._read_timeout_s, **settings)
             self._api = (os.getpid(), api)
         return self._api[1]
@@ -216,13 +226,28 @@ def _answers(doing: str) -> Iterator[None]:
     """Turn every failure of the engine's own into EngineUnavailable."""
     try:
         yield
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
         hint = (
             "install Docker (apt install docker.io), start it, and be root or in group docker"
-            if isinstance(error, requests.exceptions.ConnectionError) or "Error while fetching" in str(error)
+            if isinstance(error, (requests.exceptions.ConnectionError, OSError))
             else "see the daemon's log"
         )
         raise EngineUnavailable(f"the container engine could not {doing}: {error}; {hint}") from error
+
+
+def _knock(host: str) -> None:
+    """Raise OSError, with the system's own words, where nothing listens at a unix socket.
+
+    The SDK wraps them twice, and leaves its socket open.
+    """
+    scheme, _, path = host.partition("://")
+    if scheme in ("unix", "http+unix"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(READ_TIMEOUT_S)
+            try:
+                probe.connect(path)
+            except OSError as error:
+                raise OSError(f"{path}: {error.strerror or error}") from error
 
 
 def _status(found: Mapping[str, Any]) -> BoxStatus:

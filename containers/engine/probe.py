@@ -19,10 +19,13 @@ class Probe:
 
 def probe(environment: Mapping[str, str]) -> Probe:
     """Ask the engine that the environment names."""
+    engine = DockerEngine(environment=environment)
     try:
-        facts = DockerEngine(environment=environment).facts()
+        facts = engine.facts()
     except EngineUnavailable as error:
         return Probe(answers=False, facts={}, problem=str(error), next_step=advice(str(error)))
+    finally:
+        engine.close()
     return Probe(answers=True, facts=facts, problem=None, next_step=None)
 
 

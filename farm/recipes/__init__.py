@@ -18,8 +18,10 @@ from farm.orders import BoxOrder
 from farm.pipeline.stage import Reply, Stage
 
 if TYPE_CHECKING:
+    from farm.changeset import Violation
     from farm.hiding import Bare
     from farm.layout import Layout
+    from farm.patch import Patch
     from farm.tree import Tree
 
 
@@ -61,8 +63,8 @@ class Conversion(Protocol):
     def bare(self, tree: "Tree", op: Op) -> "Bare":
         """The tree without the op's target implementation, and what was taken out."""
 
-    def change_set(self, op: Op) -> tuple[str, ...]:
-        """The paths a patch for the op may touch."""
+    def check(self, bare: "Bare", op: Op, patch: "Patch") -> "tuple[Violation, ...]":
+        """What a patch for the op does beyond what it may: paths, modes, edits of tests. Reads syntax alone."""
 
     def program(self, stage: Stage) -> StageProgram | None:
         """The stage's program, or None when the conversion has none for it."""

@@ -59,10 +59,32 @@ def names(manifest: bytes) -> CrateNames:
     )
 
 
+#: What of a manifest decides how its dependencies are compiled and locked.
+_DECISIVE = (
+    "dependencies",
+    "build-dependencies",
+    "target",
+    "features",
+    "profile",
+    "patch",
+    "replace",
+    "workspace",
+)
+
+
 def warm_key(manifest: bytes, lock: bytes | None, *, rustc: str, python_key: str) -> str:
-    """Name of the compiled dependencies for this manifest, lock file, compiler and CUDA headers."""
+    """Name of the compiled dependencies for this manifest, lock file, compiler and CUDA headers.
+
+    Manifests that differ in other things, such as comments or the library's path, share them.
+    Raises as `names` does.
+    """
+    data = tomllib.loads(manifest.decode())
+    package = data["package"]
+    decisive = {name: data.get(name) for name in _DECISIVE}
+    for name in ("name", "version", "edition", "resolver", "rust-version", "links"):
+        decisive[f"package.{name}"] = package.get(name)
     digest = hashlib.sha256(b"warm 1")
-    for part in (manifest, lock or b"", rustc.encode(), python_key.encode()):
+    for part in (json.dumps(decisive, sort_keys=True).encode(), lock or b"", rustc.encode(), python_key.encode()):
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.hexdigest()[:16]

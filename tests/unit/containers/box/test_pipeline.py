@@ -117,9 +117,7 @@ def test_a_failure_carries_its_stage_fault_and_advice(walk):
         "message": "no rule",
         "advice": "write a reduction",
     }
-    stop = step(
-        "B", "BLOCKED", owner="kernel", fault="unsupported", findings=[finding], summary="no rule for x"
-    )
+    stop = step("B", "BLOCKED", owner="kernel", fault="unsupported", findings=[finding], summary="no rule for x")
     diagnosis = walk([step("A", "PASS"), stop]).diagnosis
     assert (diagnosis.stage, diagnosis.fault) == (Stage.B, Fault.UNSUPPORTED)
     assert diagnosis.next_step == "write a reduction"
@@ -140,9 +138,7 @@ def test_the_stage_that_failed_is_diagnosed_not_the_one_that_looked_at_it(walk):
 def test_an_executor_the_box_does_not_have_stops_the_run(tmp_path):
     (tmp_path / "out").mkdir()
     order = replace(ORDER, executors=dict.fromkeys(Stage, ExecutorKind.AGENT))
-    result = run_pipeline(
-        order, {}, RouteTable(), workspace=tmp_path, out=tmp_path / "out", toolchain=tmp_path
-    )
+    result = run_pipeline(order, {}, RouteTable(), workspace=tmp_path, out=tmp_path / "out", toolchain=tmp_path)
     assert result.diagnosis.fault is Fault.ENV
     assert "no agent executor" in result.diagnosis.summary
 
