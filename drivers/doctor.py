@@ -43,15 +43,15 @@ def program(
     path = which(name)
     if path is not None:
         return CheckView(name=name, level="ok", detail=path, next_step=None)
-    return CheckView(
-        name=name, level="error" if needed else "warning", detail="not on PATH", next_step=advice
-    )
+    return CheckView(name=name, level="error" if needed else "warning", detail="not on PATH", next_step=advice)
 
 
-def engine(list_boxes: Callable[[], int]) -> CheckView:
-    """The container engine answers; `list_boxes` counts the farm's boxes or raises EngineUnavailable."""
-    number = list_boxes()
-    return CheckView(name="engine", level="ok", detail=f"answers, {number} boxes of the farm", next_step=None)
+def engine(facts: Mapping[str, str], problem: str | None, advice: str | None) -> CheckView:
+    """The container engine answers; `facts` name its version and what it runs on."""
+    if problem is not None:
+        return CheckView(name="engine", level="error", detail=problem, next_step=advice)
+    detail = ", ".join(f"{name} {value}" for name, value in facts.items())
+    return CheckView(name="engine", level="ok", detail=detail, next_step=None)
 
 
 def toolchain(load: Callable[[], Mapping[str, str]]) -> CheckView:
@@ -69,23 +69,18 @@ def free_space(folder: Path, needed_bytes: int, free_bytes: int) -> CheckView:
     return CheckView(name="space", level="ok", detail=detail, next_step=None)
 
 
-def broker(info: Callable[[], Mapping[str, str] | None]) -> CheckView:
-    """Redis keeps what it is given: append-only file on, no eviction.
+def broker(problems: Callable[[], Sequence[str] | None]) -> CheckView:
+    """Redis keeps what it is given; `problems` lists what keeps it from that, None: it is not started yet.
 
-    `info` gives `appendonly` and `maxmemory-policy`, or None when the embedded Redis is not started.
+    Raises BrokerUnavailable when a Redis that was given does not answer.
     """
-    found = info()
+    found = problems()
     if found is None:
-        detail = "not running; a submit starts the embedded one"
+        detail = "not running; `farm submit` or `farm up` starts the embedded one"
         return CheckView(name="redis", level="ok", detail=detail, next_step=None)
-    wrong = []
-    if found.get("appendonly") != "yes":
-        wrong.append("appendonly is off: a crash drops the queue")
-    if found.get("maxmemory-policy", "noeviction") != "noeviction":
-        wrong.append(f"maxmemory-policy is {found['maxmemory-policy']}: Redis may drop messages")
-    if wrong:
-        advice = "CONFIG SET appendonly yes, CONFIG SET maxmemory-policy noeviction"
-        return CheckView(name="redis", level="error", detail="; ".join(wrong), next_step=advice)
+    if found:
+        advice = "correct its configuration, then restart it"
+        return CheckView(name="redis", level="error", detail="; ".join(found), next_step=advice)
     return CheckView(name="redis", level="ok", detail="answers, append-only, no eviction", next_step=None)
 
 
@@ -104,7 +99,7 @@ def recipes(problems: Mapping[str, Sequence[str]]) -> CheckView:
     return CheckView(name="recipes", level="ok", detail=", ".join(problems) or "none", next_step=None)
 
 
-def gpu(device_nodes: Sequence[Path]) -> CheckView:
+def gpu(device_nodes: Sequence[str]) -> CheckView:
     """A GPU, without which measured gates wait."""
     if device_nodes:
         return CheckView(name="gpu", level="ok", detail=f"{len(device_nodes)} found", next_step=None)

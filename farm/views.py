@@ -177,11 +177,18 @@ class DoctorView:
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeCheckView:
-    """`farm recipe check`."""
+    """One recipe and its mistakes."""
 
     recipe: str  #: name or path
     problems: tuple[str, ...]  #: all of them; empty: it may be used
-    kind: Literal["recipe-check"] = "recipe-check"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeChecksView:
+    """`farm recipe check`."""
+
+    recipes: tuple[RecipeCheckView, ...]
+    kind: Literal["recipe-checks"] = "recipe-checks"
     schema: int = SCHEMA
 
 
@@ -191,7 +198,7 @@ class ServiceView:
 
     running: bool
     state_folder: str
-    workers: int  #: worker processes
+    workers: int  #: tasks at a time
     kind: Literal["service"] = "service"
     schema: int = SCHEMA
 
@@ -230,7 +237,7 @@ DOCUMENTS = (
     ChangedView,
     ReportView,
     DoctorView,
-    RecipeCheckView,
+    RecipeChecksView,
     ServiceView,
     ToolchainView,
     ErrorView,

@@ -4,12 +4,20 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from farm.codec import CodecError, decode, encode
+
+# Our own folder goes first, and the current one is not looked at: it may hold a `workers` of its own.
+_LAUNCH = (
+    "import runpy, sys; sys.path.insert(0, sys.argv[1]); sys.argv = sys.argv[2:]; "
+    "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +68,26 @@ def recorded(path: Path) -> Identity | None:
     return identity if alive(identity) else None
 
 
-def start_detached(argv: Sequence[str], *, log: Path) -> "subprocess.Popen[bytes]":
-    """Start a process in a session of its own, its output appended to a file."""
+def python_module(name: str, *arguments: str) -> tuple[str, ...]:
+    """The command that runs a module of ours, whatever the current folder holds."""
+    return (sys.executable, "-P", "-c", _LAUNCH, str(Path(__file__).parents[1]), name, *arguments)
+
+
+def start_detached(argv: Sequence[str], *, log: Path, cwd: Path) -> int:
+    """Start a process in a session of its own, its output appended to a file; its pid."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             list(argv),
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
+    # It may outlive us; if it does not, its remains are taken away.
+    threading.Thread(target=process.wait, name=f"reap {process.pid}", daemon=True).start()
+    return process.pid
 
 
 def stop(identity: Identity, *, grace_s: float) -> None:

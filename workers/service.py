@@ -21,6 +21,7 @@ from farm.logs import Action, context
 from farm.settings import Settings, restore
 from workers.app import open_queue
 from workers.leases import host_prefix, owner_name
+from workers.processes import python_module
 from workers.reconciler import Queue, Reconciler
 
 _log = logging.getLogger(__name__)
@@ -55,12 +56,8 @@ class Service:
 
     def __init__(self, settings: Settings, settings_path: Path, *, chores: tuple[Chore, ...] = ()) -> None:
         self._settings = settings
-        self._argv = (
-            sys.executable,
-            "-m",
-            "workers.app",
-            str(settings_path),
-            str(settings_path.with_suffix(".ready")),
+        self._argv = python_module(
+            "workers.app", str(settings_path), str(settings_path.with_suffix(".ready"))
         )
         self._chores = chores
         self._ledger = Ledger(settings.ledger_url)
@@ -90,7 +87,7 @@ class Service:
 
     def _look(self) -> None:
         try:
-            if any([chore() for chore in self._chores]):
+            if any(chore() for chore in self._chores):
                 self._stopping = True
                 return
             self._keep_child()

@@ -17,8 +17,8 @@ from farm.ledger import Change, Charge, Ledger
 from farm.logs import Action, context
 from farm.retry import After, Counts, Decision, decide, same_inputs
 from farm.settings import Settings
-from workers.reconciler import REAP
 from workers.leases import HeldLease, leased, owner_name
+from workers.reconciler import REAP
 from workers.spine import Advance, Failed, Listener, Notes, Park, Spine, StepOutcome, Wait, named
 
 _log = logging.getLogger(__name__)
@@ -98,8 +98,8 @@ def register(app: Celery, runtime: Runtime, follow: Callable[[Job, float], None]
             _log.info("removed %d orphan boxes", removed, extra=context(Action.REAPED, removed=removed))
 
     for name in sorted(TASKS):
-        app.task(hop, name=name)
-    app.task(reap, name=REAP)
+        app.task(hop, name=name, shared=False)
+    app.task(reap, name=REAP, shared=False)
 
 
 def advance(runtime: Runtime, job_id: str) -> float | None:
@@ -107,7 +107,7 @@ def advance(runtime: Runtime, job_id: str) -> float | None:
     ttl_s = runtime.settings.worker.lease_s
     with leased(runtime.ledger, job_id, runtime.owner, ttl_s=ttl_s) as held:
         if held is None:
-            _log.debug("nothing to do", extra=context(Action.STEP_SKIPPED, job=job_id))
+            _log.debug("nothing to do", extra=context(Action.STEP_SKIPPED, subject=job_id))
             return None
         job = held.grant.job
         try:

@@ -36,11 +36,18 @@ class ToolchainHouse(Protocol):
         """Install what is missing, saying what is done. Raises ToolchainMissing."""
 
 
+class ServiceMaker(Protocol):
+    """Makes the service."""
+
+    def __call__(self, *, embedded: bool = True) -> FarmService:
+        """`embedded`: its submits start the embedded farm, if the settings name no broker."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wiring:
     """Makers, called when a command needs the thing."""
 
-    service: Callable[[], FarmService]
+    service: ServiceMaker
     host: Callable[[], Host]
     doctor: Callable[[], DoctorView]
     toolchain: Callable[[], ToolchainHouse]

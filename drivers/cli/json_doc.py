@@ -1,4 +1,4 @@
-"""docs/cli-json.md, generated from the documents' dataclasses: `python -m drivers.cli.json_doc > docs/cli-json.md`."""
+"""docs/cli-json.md from the documents' dataclasses: `python -m drivers.cli.json_doc > docs/cli-json.md`."""
 
 import dataclasses
 import enum
@@ -61,7 +61,7 @@ def _collect(cls: Any, found: list[type]) -> None:
         found.append(cls)
 
 
-def _describe(cls: type, title: str) -> Iterator[str]:
+def _describe(cls: Any, title: str) -> Iterator[str]:
     comments = dict(_COMMENT.findall(inspect.getsource(cls)))
     yield from (f"### {title}", "", (inspect.getdoc(cls) or "").splitlines()[0], "")
     if issubclass(cls, enum.Enum):

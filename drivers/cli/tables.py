@@ -23,13 +23,7 @@ def state_style(state: JobState) -> str:
             return "yellow"
         case JobState.QUEUED:
             return "dim"
-        case (
-            JobState.PREPARING
-            | JobState.RUNNING
-            | JobState.CAPTURED
-            | JobState.VERIFYING
-            | JobState.LANDING
-        ):
+        case JobState.PREPARING | JobState.RUNNING | JobState.CAPTURED | JobState.VERIFYING | JobState.LANDING:
             return "cyan"
     assert_never(state)
 

@@ -27,9 +27,7 @@ class Progress(Protocol):
         """The run as it is now."""
 
 
-def wait_until_settled(
-    look: Callable[[], RunView], progress: Progress, pause: Callable[[], None]
-) -> RunView:
+def wait_until_settled(look: Callable[[], RunView], progress: Progress, pause: Callable[[], None]) -> RunView:
     """Look until every job is final or waits for something outside; the last view."""
     with progress:
         while True:

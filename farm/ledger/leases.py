@@ -72,7 +72,7 @@ class Leases(Part):
             return connection.scalar(query) or 0
 
     def due(self, *, grace_s: float, again_s: float, limit: int = 500) -> tuple[Job, ...]:
-        """Jobs due since `grace_s`, without a live lease and not nudged within `again_s`, longest due first."""
+        """Jobs due for `grace_s`, without a live lease, not nudged within `again_s`; longest due first."""
         now = self._clock()
         table = schema.jobs
         query = (

@@ -20,13 +20,9 @@ def fault_advice(fault: Fault) -> str:
         case Fault.UNSUPPORTED:
             return "rewrite the construct that is named, or add a rule for it to the recipe's translator"
         case Fault.INTEGRITY:
-            return (
-                "remove the forbidden change or the readable answer that is named, then submit the op again"
-            )
+            return "remove the forbidden change or the readable answer that is named, then submit the op again"
         case Fault.HANG:
-            return (
-                "see where the log stops; raise the stage's time limit in the recipe if it was still working"
-            )
+            return "see where the log stops; raise the stage's time limit in the recipe if it was still working"
         case Fault.ENV:
             return "run `farm doctor` and correct what it marks, then `farm retry` the job"
         case Fault.INFRA:

@@ -85,9 +85,7 @@ def build_report(
     )
 
 
-def _reported(
-    run: Run, job: Job, attempts: tuple[AttemptEvidence, ...], kept: Trace | None
-) -> ReportedJob:
+def _reported(run: Run, job: Job, attempts: tuple[AttemptEvidence, ...], kept: Trace | None) -> ReportedJob:
     accepted = job.state is JobState.ACCEPTED
     trace = None if accepted else kept or build_trace(run, job, attempts)
     gates = next((a.gates for a in reversed(attempts) if a.gates is not None), None)

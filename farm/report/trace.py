@@ -106,9 +106,7 @@ def _end(job: Job, last: AttemptEvidence | None) -> _End:
             if found is not None:
                 return found
     waiting = f" ({job.park_reason.value})" if job.park_reason else ""
-    return _End(
-        where=job.state.value + waiting, summary=job.summary or f"the job is {job.state.value}{waiting}"
-    )
+    return _End(where=job.state.value + waiting, summary=job.summary or f"the job is {job.state.value}{waiting}")
 
 
 def _end_by_error(last: AttemptEvidence) -> _End | None:
@@ -182,9 +180,7 @@ def _evidence(attempts: tuple[AttemptEvidence, ...], last: AttemptEvidence | Non
                 label = f"validator {check.name} ({record.stage.value}-{record.visit})"
                 found.append(Evidence(label=label, text=f"exit {check.exit_code}: {check.message}"))
         for finding in record.reply.findings[1:]:
-            found.append(
-                Evidence(label=f"also in {record.stage.value}-{record.visit}", text=describe(finding))
-            )
+            found.append(Evidence(label=f"also in {record.stage.value}-{record.visit}", text=describe(finding)))
     if last.gates is not None:
         report = last.gates
         for result in gate_results(attempts):
@@ -215,9 +211,7 @@ def _tried(attempt: AttemptEvidence) -> list[Tried]:
         steps.append(Tried(attempt=attempt.number, what="gates", outcome=outcome, seconds=None))
     if attempt.error is not None:
         outcome = f"{attempt.error.fault.value}: {attempt.error.message}"
-        steps.append(
-            Tried(attempt=attempt.number, what=attempt.error.state.value, outcome=outcome, seconds=None)
-        )
+        steps.append(Tried(attempt=attempt.number, what=attempt.error.state.value, outcome=outcome, seconds=None))
     return steps
 
 
