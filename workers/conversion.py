@@ -278,9 +278,9 @@ class Conversion:
         artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
         return Patch.from_bytes(self._store.get(artifacts[PATCH]))
 
-    def _previous_trace(self, job: Job) -> str | None:
+    def _previous_trace(self, job: Job) -> bytes | None:
         traces = [a.trace for a in self._ledger.attempts(job.id) if a.number < job.attempt and a.trace]
-        return traces[-1] if traces else None
+        return self._store.get(traces[-1]) if traces else None
 
 
 def _said(notes: Notes, summary: str) -> Notes:

@@ -74,7 +74,7 @@ class Preparer:
         )
 
     def prepare(
-        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: str | None
+        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: bytes | None
     ) -> dict[str, bytes]:
         """Make the attempt's workspace and order, unless they are there; artifacts to keep, by name.
 
@@ -93,7 +93,9 @@ class Preparer:
         if not report.clean:
             raise LeakFound(report.summary)
         make_out(at.out)
-        order = self.order(subject, run, job, executors, previous)
+        if previous is not None:
+            (at.out / "previous-trace.json").write_bytes(previous)
+        order = self.order(subject, run, job, executors, None if previous is None else "/out/previous-trace.json")
         at.order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         at.prepared.write_text(json.dumps({"workspace": workspace.digest}), encoding="utf-8")
         return {"leak-scan.json": certificate, "order.json": at.order.read_bytes()}
