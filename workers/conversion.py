@@ -31,7 +31,7 @@ from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore, put_tree
 from workers.boxes import Boxes, Look, Sight
 from workers.landing import Landing, land
-from workers.places import Places, places
+from workers.places import places
 from workers.preparation import Preparer, make_out
 from workers.repositories import Repositories
 from workers.spine import Advance, Failed, Hold, Notes, StepOutcome, Wait
