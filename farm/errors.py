@@ -34,6 +34,14 @@ class UnknownOp(UsageError):
     """The target repo has no such op; `farm ops` lists what it has."""
 
 
+class UnknownRun(UsageError):
+    """There is no such run; `farm status` lists them."""
+
+
+class UnknownJob(UsageError):
+    """There is no such job; `farm status RUN` lists a run's jobs."""
+
+
 class RepositoryError(UsageError):
     """The target repo or revision cannot be used; check --repo and --base."""
 
@@ -60,6 +68,14 @@ class StaleFence(FarmError):
     """Another worker holds this job now; this one must stop without writing."""
 
 
+class IllegalTransition(FarmError):
+    """A job may not move between these states; this is a defect of the farm, please report it."""
+
+
+class LedgerUnavailable(FarmError):
+    """The ledger cannot be opened or written; check that the state folder exists and is writable."""
+
+
 class LeakFound(FarmError):
     """The hidden answer is readable by the box; the job stops before anything runs."""
 
@@ -78,6 +94,16 @@ class PatchConflict(FarmError):
     fault = Fault.INFRA
 
 
+class ArtifactMissing(FarmError):
+    """The artifact store lacks something the ledger names; restore the state folder or retry the job."""
+
+
+class NotAccepted(FarmError):
+    """A gate has not passed; a commit is made only after all of them have."""
+
+    fault = Fault.INTEGRITY
+
+
 class RemoteRefused(FarmError):
     """The remote did not take the branch; check its permissions or give --push-to."""
 
@@ -86,3 +112,13 @@ class Unsupported(FarmError):
     """The program has no rule for this construct."""
 
     fault = Fault.UNSUPPORTED
+
+
+class TileIRError(FarmError):
+    """A text is not Tile IR as the disassembler prints it; the message shows the place."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, text: str = "") -> None:
+        caret = f"\n{text}\n{' ' * (column - 1)}^" if text else ""
+        super().__init__(f"line {line}, column {column}: {message}{caret}")
+        self.line = line  #: from 1
+        self.column = column  #: from 1

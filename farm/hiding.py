@@ -1,6 +1,7 @@
 """The bare base: what a box may see, and what was taken out of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from farm.tree import Tree
 
@@ -14,3 +15,6 @@ class Bare:
     hidden: Tree  #: removed files whole, and edited files in their original form
     symbols: tuple[str, ...]  #: entry and export names of the hidden implementation
     siblings: tuple[str, ...]  #: paths of declared look-alikes: reported, not refused
+    change_set: tuple[str, ...] = ()  #: paths that a patch for the op may touch
+    crate: Mapping[str, bytes] = field(default_factory=dict)
+    #: files of the cargo crate whose dependencies are compiled ahead, by path inside it; empty: there is none

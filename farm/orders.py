@@ -24,12 +24,15 @@ class BoxOrder:
     attempt: int  #: from 1
     op: str
     recipe: str
+    conversion: str  #: package under farm/recipes
     source: str  #: source backend
     target: str  #: target backend
     gpu: str  #: architecture the compilers aim at, e.g. `sm_90`
     executors: dict[Stage, ExecutorKind]
+    caps: dict[Stage, int]  #: most visits of each stage
     stage_limit_s: float  #: wall clock of one stage
     previous_trace: str | None  #: path in the box of the last attempt's trace, or None
+    script: str | None = None  #: path in the box of a scripted executor's steps
     schema: int = 1
 
 
@@ -42,7 +45,8 @@ class StageRecord:
     executor: ExecutorKind
     reply: Reply
     seconds: float  #: wall clock
-    next: str  #: next stage, `complete` or `stop`
+    next: str  #: next stage, `complete`, `diagnosed` or `stop`
+    malformed: str | None = None  #: why the reply could not be read
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,14 @@
 """The ledger: the truth about runs and jobs, in one SQL database."""
+
+from farm.ledger.claims import Claims
+from farm.ledger.history import History
+from farm.ledger.leases import Leases
+from farm.ledger.moves import Moves
+from farm.ledger.records import TRACE, Attempt, Change, Charge, Grant, RunStatus, Usage
+from farm.ledger.runs import Runs
+
+__all__ = ["TRACE", "Attempt", "Change", "Charge", "Grant", "Ledger", "RunStatus", "Usage"]
+
+
+class Ledger(Runs, Leases, Moves, History, Claims):
+    """All of the ledger. Safe to make before a fork: it connects at first use, once a process."""

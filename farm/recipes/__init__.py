@@ -1,8 +1,8 @@
 """Conversions by name. A new one is `farm/recipes/<name>/` plus `config/recipes/<name>/`, nothing else.
 
-A conversion's package exports `CONVERSION`, an object with the methods of `Conversion`. Its code is
-pure: what touches processes or files goes through the `BoxIO` it is given, and programs of the box
-are called by name (`python -m containers.box.trace ...`), never imported.
+A conversion's package exports `build(layout) -> Conversion`. Its code is pure: what touches processes or
+files goes through the `BoxIO` it is given, and programs of the box are called by name
+(`python -m containers.box.trace ...`), never imported.
 """
 
 import importlib
@@ -18,7 +18,10 @@ from farm.orders import BoxOrder
 from farm.pipeline.stage import Reply, Stage
 
 if TYPE_CHECKING:
+    from farm.changeset import Violation
     from farm.hiding import Bare
+    from farm.layout import Layout
+    from farm.patch import Patch
     from farm.tree import Tree
 
 
@@ -39,9 +42,7 @@ class BoxIO(Protocol):
     out: Path  #: the artifact folder
     toolchain: Path  #: root of the toolchain, read-only
 
-    def run(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
-    ) -> ProcessResult:
+    def run(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> ProcessResult:
         """Run a process; its whole tree is killed at the time limit. `env` is the whole environment."""
 
     def log(self, text: str) -> None:
@@ -60,8 +61,8 @@ class Conversion(Protocol):
     def bare(self, tree: "Tree", op: Op) -> "Bare":
         """The tree without the op's target implementation, and what was taken out."""
 
-    def change_set(self, op: Op) -> tuple[str, ...]:
-        """The paths a patch for the op may touch."""
+    def check(self, bare: "Bare", op: Op, patch: "Patch") -> "tuple[Violation, ...]":
+        """What a patch for the op does beyond what it may: paths, modes, edits of tests. Reads syntax alone."""
 
     def program(self, stage: Stage) -> StageProgram | None:
         """The stage's program, or None when the conversion has none for it."""
@@ -70,10 +71,10 @@ class Conversion(Protocol):
         """Judge the tree in `io.workspace` (bare base plus patch) inside a gate box."""
 
 
-def load(name: str) -> Conversion:
-    """The conversion called `name`. Raises ConfigurationError when there is no such package."""
+def load(name: str, layout: "Layout") -> Conversion:
+    """The conversion called `name`, for a layout. Raises ConfigurationError when there is no such package."""
     try:
         module = importlib.import_module(f"farm.recipes.{name.replace('-', '_')}")
     except ModuleNotFoundError as error:
         raise ConfigurationError(f"no conversion {name!r}: farm/recipes has no such package") from error
-    return cast(Conversion, module.CONVERSION)
+    return cast(Conversion, module.build(layout))

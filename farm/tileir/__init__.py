@@ -1,0 +1,1 @@
+"""Tile IR: read, print and compare what the front ends emit."""

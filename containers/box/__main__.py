@@ -1,0 +1,48 @@
+"""The program of a box: `python -m containers.box` runs the pipeline or judges a patch.
+
+Places come from the box's own environment: TILEFARM_ORDER, TILEFARM_WORK, TILEFARM_OUT,
+TILEFARM_RECIPE, TILEFARM_TOOLCHAIN. The last file it writes is the result; its exit code only says that it did.
+"""
+
+import os
+from pathlib import Path
+
+from containers.box.executors import executors
+from containers.box.files import append_event, read_json, write_json
+from containers.box.io import Heartbeat, LocalBoxIO
+from containers.box.pipeline import run_pipeline
+from farm.layout import read_layout
+from farm.orders import BoxOrder, Purpose
+from farm.pipeline.table import RouteTable
+from farm.recipes import load
+
+
+def main() -> None:
+    """Carry out the order and write the result."""
+    order = read_json(Path(os.environ["TILEFARM_ORDER"]), BoxOrder)
+    workspace = Path(os.environ["TILEFARM_WORK"])
+    out = Path(os.environ["TILEFARM_OUT"])
+    toolchain = Path(os.environ["TILEFARM_TOOLCHAIN"])
+    recipe = Path(os.environ["TILEFARM_RECIPE"]) / "recipe.toml"
+    conversion = load(order.conversion, read_layout(recipe.read_text(encoding="utf-8")))
+    with Heartbeat(out / "heartbeat"):
+        append_event(out, "box_started", purpose=order.purpose, job=order.job, attempt=order.attempt)
+        match order.purpose:
+            case Purpose.PIPELINE:
+                result = run_pipeline(
+                    order,
+                    executors(order, conversion),
+                    RouteTable(caps=order.caps),
+                    workspace=workspace,
+                    out=out,
+                    toolchain=toolchain,
+                )
+                write_json(out / "result.json", result)
+            case Purpose.GATE:
+                io = LocalBoxIO(workspace=workspace, out=out, toolchain=toolchain, log=out / "logs" / "gate.log")
+                write_json(out / "gates.json", conversion.judge(order, io))
+        append_event(out, "box_done", purpose=order.purpose)
+
+
+if __name__ == "__main__":
+    main()

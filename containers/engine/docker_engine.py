@@ -1,0 +1,272 @@
+"""Boxes in Docker. The one module that knows the docker SDK.
+
+Every read is short. What the engine does not answer, or answers with an error of its own, is
+EngineUnavailable: it says nothing about the box, and the caller asks again later.
+"""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import docker
+import docker.errors
+import docker.types
+import docker.utils
+import requests
+
+from containers.engine import BoxSpec, BoxStatus, Mount
+from containers.images import EmbeddedImage, embedded
+from farm.errors import EngineUnavailable
+
+#: Longest wait for one answer of the engine.
+READ_TIMEOUT_S = 10
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+
+#: Most characters of a log that are handed on.
+LOG_CHARACTERS = 1 << 20
+
+
+class DockerEngine:
+    """An `Engine` on a Docker daemon; connects at first use, anew in every process."""
+
+    def __init__(
+        self,
+        *,
+        environment: Mapping[str, str],
+        user: str = "65534:65534",
+        image: EmbeddedImage | None = None,
+        read_timeout_s: int = READ_TIMEOUT_S,
+    ) -> None:
+        """`environment` may name the daemon (DOCKER_HOST, ...); `user` is what boxes run as."""
+        self._environment = dict(environment)
+        self._user = user
+        self._image = image
+        self._read_timeout_s = read_timeout_s
+        self._api: tuple[int, docker.APIClient] | None = None
+
+    def ensure(self, spec: BoxSpec) -> BoxStatus:
+        """Create and start the box, or adopt the one that has its name."""
+        with _answers("create a box"):
+            found = self._inspect(spec.name)
+            if found is None:
+                self._create(spec)
+                found = self._inspect(spec.name)
+            if found is None:
+                raise EngineUnavailable(f"the engine made box {spec.name} and lost it; try again")
+            self._refuse_stranger(spec, found)
+            if found["State"]["Status"] == "created":
+                self._start(spec.name)
+                found = self._inspect(spec.name) or found
+        return _status(found)
+
+    def inspect(self, name: str) -> BoxStatus | None:
+        """Its status, or None when there is no such box."""
+        with _answers("look at a box"):
+            found = self._inspect(name)
+        return None if found is None else _status(found)
+
+    def remove(self, name: str, *, grace_s: float) -> None:
+        """Stop it, kill it after the grace, remove it; nothing happens when it is gone."""
+        with _answers("remove a box"):
+            with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
+                self._client().stop(name, timeout=max(0, round(grace_s)))
+            try:
+                self._client().remove_container(name, force=True, v=True)
+            except docker.errors.NotFound:
+                return
+            except docker.errors.APIError as error:
+                if error.status_code != 409:  # another worker is removing it
+                    raise
+
+    def list(self, labels: Mapping[str, str]) -> tuple[BoxStatus, ...]:
+        """All boxes that carry these labels, by name."""
+        with _answers("list boxes"):
+            wanted = [f"{key}={value}" for key, value in sorted(labels.items())]
+            rows = self._client().containers(all=True, filters={"label": wanted})
+            found = [self._inspect(row["Id"]) for row in rows]
+        return tuple(sorted((_status(item) for item in found if item is not None), key=lambda s: s.name))
+
+    def logs(self, name: str, *, tail: int) -> str:
+        """The last lines of its output; empty when it is gone."""
+        with _answers("read a box's log"):
+            try:
+                data: bytes = self._client().logs(name, stdout=True, stderr=True, tail=tail)
+            except docker.errors.NotFound:
+                return ""
+        return data.decode("utf-8", "replace")[-LOG_CHARACTERS:]
+
+    def facts(self) -> dict[str, str]:
+        """Version, API and cgroup version of the engine, for `farm doctor`."""
+        with _answers("say its version"):
+            info = self._client().info()
+            api = self._client().api_version
+        return {
+            "version": str(info.get("ServerVersion", "?")),
+            "api": str(api),
+            "cgroup": str(info.get("CgroupVersion", "?")),
+            "storage": str(info.get("Driver", "?")),
+        }
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
+        if self._api is not None and self._api[0] == os.getpid():
+            self._api[1].close()
+        self._api = None
+
+    def _client(self) -> docker.APIClient:
+        if self._api is None or self._api[0] != os.getpid():
+            settings = docker.utils.kwargs_from_env(environment=self._environment)
+            _knock(settings.get("base_url", DEFAULT_HOST))
+            api = docker.APIClient(version="auto", timeout=self._read_timeout_s, **settings)
+            self._api = (os.getpid(), api)
+        return self._api[1]
+
+    def _inspect(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = self._client().inspect_container(name)
+        except docker.errors.NotFound:
+            return None
+        return found
+
+    def _create(self, spec: BoxSpec) -> None:
+        """Create it; a name that exists by now is as good, be it by another worker or by a lost answer."""
+        image, mounts = spec.image, spec.mounts
+        if image is None:
+            own = self._embedded()
+            image, mounts = own.tag, (*own.mounts, *spec.mounts)
+        try:
+            self._client().create_container(
+                image,
+                command=list(spec.argv),
+                name=spec.name,
+                user=self._user,
+                environment=dict(spec.env),
+                labels=dict(spec.labels),
+                working_dir=spec.workdir,
+                network_disabled=True,
+                detach=True,
+                host_config=self._host_config(spec, mounts),
+            )
+        except docker.errors.APIError as error:
+            if error.status_code != 409:
+                raise
+        except requests.exceptions.ReadTimeout:
+            if self._inspect(spec.name) is None:
+                raise
+
+    def _host_config(self, spec: BoxSpec, mounts: tuple[Mount, ...]) -> Any:
+        limits = spec.limits
+        return self._client().create_host_config(
+            mounts=[
+                docker.types.Mount(
+                    target=mount.target,
+                    source=str(mount.source),
+                    type="bind",
+                    read_only=not mount.writable,
+                    propagation="rprivate",
+                )
+                for mount in mounts
+            ],
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges:true"],
+            # exec: cffi and cargo load what they have just compiled; /work can be executed from anyway.
+            tmpfs={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes}"},
+            mem_limit=limits.memory_bytes,
+            memswap_limit=limits.memory_bytes,
+            pids_limit=limits.pids,
+            nano_cpus=round(limits.cpus * 1e9),
+            ulimits=[docker.types.Ulimit(name="core", soft=0, hard=0)],
+            log_config=docker.types.LogConfig(
+                type="json-file",
+                config={"max-size": str(max(4096, limits.log_bytes // 2)), "max-file": "2"},
+            ),
+            ipc_mode="private",
+            init=True,
+        )
+
+    def _start(self, name: str) -> None:
+        """Start it; on refusal the box is removed, so that the next try makes a new one."""
+        try:
+            self._client().start(name)
+        except requests.exceptions.ReadTimeout:
+            found = self._inspect(name)
+            if found is None or found["State"]["Status"] == "created":
+                raise
+        except docker.errors.APIError:
+            with contextlib.suppress(docker.errors.APIError):
+                self._client().remove_container(name, force=True, v=True)
+            raise
+
+    def _refuse_stranger(self, spec: BoxSpec, found: Mapping[str, Any]) -> None:
+        labels = found["Config"].get("Labels") or {}
+        if any(labels.get(key) != value for key, value in spec.labels.items()):
+            raise EngineUnavailable(
+                f"a container {spec.name} with other labels is in the way; docker rm -f {spec.name} removes it"
+            )
+
+    def _embedded(self) -> EmbeddedImage:
+        if self._image is None:
+            self._image = embedded()
+        try:
+            self._client().inspect_image(self._image.tag)
+        except docker.errors.ImageNotFound:
+            repository, tag = self._image.tag.split(":")
+            self._client().import_image_from_data(self._image.tar, repository=repository, tag=tag)
+        return self._image
+
+
+@contextlib.contextmanager
+def _answers(doing: str) -> Iterator[None]:
+    """Turn every failure of the engine's own into EngineUnavailable."""
+    try:
+        yield
+    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+        hint = (
+            "install Docker (apt install docker.io), start it, and be root or in group docker"
+            if isinstance(error, (requests.exceptions.ConnectionError, OSError))
+            else "see the daemon's log"
+        )
+        raise EngineUnavailable(f"the container engine could not {doing}: {error}; {hint}") from error
+
+
+def _knock(host: str) -> None:
+    """Raise OSError, with the system's own words, where nothing listens at a unix socket.
+
+    The SDK wraps them twice, and leaves its socket open.
+    """
+    scheme, _, path = host.partition("://")
+    if scheme in ("unix", "http+unix"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(READ_TIMEOUT_S)
+            try:
+                probe.connect(path)
+            except OSError as error:
+                raise OSError(f"{path}: {error.strerror or error}") from error
+
+
+def _status(found: Mapping[str, Any]) -> BoxStatus:
+    state = found["State"]
+    # `created` has no exit code yet, though the engine says 0.
+    running = state["Status"] in ("running", "paused", "restarting", "created", "removing")
+    return BoxStatus(
+        name=found["Name"].lstrip("/"),
+        running=running,
+        exit_code=None if running else state["ExitCode"],
+        oom_killed=bool(state.get("OOMKilled")),
+        started_at=_seconds(state.get("StartedAt", "")),
+        labels=found["Config"].get("Labels") or {},
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """Seconds since the epoch of the engine's UTC time; None for its year 1, which means never."""
+    if not text or text.startswith("0001-"):
+        return None
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    return datetime.fromisoformat(whole + "+00:00").timestamp() + float(f"0.{fraction or 0}")

@@ -1,0 +1,52 @@
+"""The packages that a box gets: `farm` and `containers`, copied once per content and never changed."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import containers
+import farm
+
+_PACKAGES = (farm, containers)
+#: Data of the wheel that is not for boxes: other recipes, the built-in target repo, sources of helpers.
+_LEFT_OUT = frozenset({"_data", "__pycache__", "native", "images"})
+
+
+def ensure_lib(folder: Path) -> Path:
+    """A folder for PYTHONPATH with this farm's `farm` and `containers`; made in `folder` at first use."""
+    files = sorted(_files())
+    digest = hashlib.sha256()
+    for inside, path in files:
+        digest.update(f"{inside}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    final = folder / digest.hexdigest()[:16]
+    if final.exists():
+        return final
+    folder.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(dir=folder, prefix="new-"))
+    for inside, path in files:
+        target = new / inside
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    for parent, _, _ in os.walk(new):
+        os.chmod(parent, 0o755)
+    try:
+        new.rename(final)
+    except OSError:  # another worker was faster
+        shutil.rmtree(new)
+    return final
+
+
+def _files() -> list[tuple[str, Path]]:
+    found = []
+    for package in _PACKAGES:
+        root = Path(next(iter(package.__path__)))
+        for parent, folders, names in os.walk(root):
+            folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
+            for name in names:
+                if not name.endswith(".pyc"):
+                    path = Path(parent) / name
+                    found.append((f"{package.__name__}/{path.relative_to(root)}", path))
+    return found

@@ -1,0 +1,98 @@
+"""What a box is made of: from an order and the folders that a worker prepared to a `BoxSpec`. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from containers.engine import BoxLimits, BoxSpec, Mount
+from containers.toolchain import Toolchain
+from farm.orders import BoxOrder
+
+#: Longest name of a box.
+_NAME_CHARACTERS = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxFolders:
+    """Where a worker put what the box sees, on the host."""
+
+    workspace: Path  #: /work, writable by the box's user
+    out: Path  #: /out, writable by the box's user
+    order: Path  #: /farm/order.json
+    lib: Path  #: /farm/lib: the packages `farm` and `containers`
+    recipe: Path  #: /farm/recipe: this recipe's folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxSettings:
+    """What is the same for all boxes of a farm."""
+
+    farm: str  #: id of this farm, so that farms on one engine leave each other alone
+    toolchain: Toolchain
+    image: str | None = None  #: None: the embedded image; else one with a base system of its own
+    limits: BoxLimits = field(default_factory=BoxLimits)
+
+
+def box_name(farm: str, order: BoxOrder, part: str = "") -> str:
+    """The box's name, the same for the same arguments; `part` tells apart the gate boxes of one attempt."""
+    words = (farm, order.job, str(order.attempt), order.purpose.value, part)
+    text = "-".join(re.sub(r"[^A-Za-z0-9_.-]", "_", word) for word in words if word)
+    return f"tilefarm-{text}"[:_NAME_CHARACTERS]
+
+
+def box_labels(farm: str, order: BoxOrder) -> dict[str, str]:
+    """Labels by which a box is found again."""
+    return {
+        "farm": farm,
+        "run": order.run,
+        "job": order.job,
+        "op": order.op,
+        "attempt": str(order.attempt),
+        "purpose": order.purpose.value,
+    }
+
+
+def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: str = "") -> BoxSpec:
+    """The box that carries out `order`; a pipeline's and a gate's differ in their order alone."""
+    toolchain = settings.toolchain
+    return BoxSpec(
+        name=box_name(settings.farm, order, part),
+        # -P: the working tree must not be able to shadow a module.
+        argv=(str(toolchain.python), "-P", "-m", "containers.box"),
+        env=box_env(toolchain),
+        mounts=(
+            Mount(source=folders.workspace, target="/work", writable=True),
+            Mount(source=folders.out, target="/out", writable=True),
+            Mount(source=folders.order, target="/farm/order.json"),
+            Mount(source=folders.lib, target="/farm/lib"),
+            Mount(source=folders.recipe, target="/farm/recipe"),
+            *(Mount(source=path, target=str(path)) for path in toolchain.mount_folders()),
+        ),
+        labels=box_labels(settings.farm, order),
+        workdir="/work",
+        image=settings.image,
+        limits=settings.limits,
+    )
+
+
+def box_env(toolchain: Toolchain) -> Mapping[str, str]:
+    """The whole environment of a box: tools by path, cargo offline, nothing of the host's."""
+    own = f"{toolchain.python.parent}:{toolchain.rust}/bin:{toolchain.cuda}/bin"
+    return {
+        "PATH": f"{own}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": "/farm/lib",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "TILEFARM_ORDER": "/farm/order.json",
+        "TILEFARM_RECIPE": "/farm/recipe",
+        "TILEFARM_WORK": "/work",
+        "TILEFARM_OUT": "/out",
+        "TILEFARM_TOOLCHAIN": str(toolchain.root),
+        "CUDA_TOOLKIT_PATH": str(toolchain.cuda),
+        "CARGO_HOME": str(toolchain.cargo_home),
+        "CARGO_NET_OFFLINE": "true",
+    }

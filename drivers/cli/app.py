@@ -1,0 +1,78 @@
+"""The `farm` command: its groups, its options that every command has, and how errors become exit codes."""
+
+import importlib.util
+import traceback
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from drivers.cli import jobs, machine, runs
+from drivers.cli.context import Wiring
+from drivers.cli.output import note, print_error
+from farm.errors import FarmError
+
+
+class FarmGroup(TyperGroup):
+    """A group whose commands end with the exit code of the FarmError that they raise."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep what the error's form depends on before commands are told apart."""
+        ctx.meta["farm.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; one clear message instead of a traceback."""
+        try:
+            return super().invoke(ctx)
+        except FarmError as error:
+            if ctx.params.get("debug"):
+                note(traceback.format_exc())
+            print_error(error, as_json=ctx.meta["farm.json"])
+            raise typer.Exit(error.exit_code) from error
+        except BrokenPipeError:
+            raise typer.Exit(0) from None
+
+
+def build_app(wiring: Wiring) -> typer.Typer:
+    """The whole command, working with `wiring`."""
+    app = typer.Typer(
+        name="farm",
+        cls=FarmGroup,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def begin(
+        context: typer.Context,
+        debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+        show_version: Annotated[
+            bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)
+        ] = False,
+    ) -> None:
+        """Convert GPU operators between languages and commit only what is proven.
+
+        Exit codes: 0 all accepted; 3 nothing failed but some wait; 4 some failed or were cancelled; 2 usage or
+        configuration; 1 infrastructure.
+        """
+        context.obj = wiring
+
+    runs.register(app)
+    jobs.register(app)
+    machine.register(app)
+    if importlib.util.find_spec("drivers.cli.ir") is not None:
+        importlib.import_module("drivers.cli.ir").register(app)
+    return app
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        try:
+            typer.echo(f"farm {version('tilefarm')}")
+        except PackageNotFoundError:
+            typer.echo("farm, from a checkout that is not installed")
+        raise typer.Exit(0)

@@ -1,0 +1,64 @@
+"""What commands are given: makers of the things they work with, so that nothing is made that is not used."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import typer
+
+from drivers.service import FarmService
+from farm.views import DoctorView, ServiceView, ToolchainView
+
+
+class Host(Protocol):
+    """The embedded farm of a state folder: Redis and workers that live beyond a command."""
+
+    def up(self) -> ServiceView:
+        """Start what is not running; what runs now."""
+
+    def down(self) -> ServiceView:
+        """Stop it all; jobs stay where they are."""
+
+    def status(self) -> ServiceView:
+        """What runs now."""
+
+    def work(self) -> int:
+        """Be a worker in this process until it is stopped; its exit code."""
+
+
+class ToolchainHouse(Protocol):
+    """The conversion toolchain of this user."""
+
+    def status(self) -> ToolchainView:
+        """What is installed."""
+
+    def install(self, say: Callable[[str], None]) -> ToolchainView:
+        """Install what is missing, saying what is done. Raises ToolchainMissing."""
+
+
+class ServiceMaker(Protocol):
+    """Makes the service."""
+
+    def __call__(self, *, embedded: bool = True) -> FarmService:
+        """`embedded`: its submits start the embedded farm, if the settings name no broker."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wiring:
+    """Makers, called when a command needs the thing."""
+
+    service: ServiceMaker
+    host: Callable[[], Host]
+    doctor: Callable[[], DoctorView]
+    toolchain: Callable[[], ToolchainHouse]
+    advance: Callable[[], Callable[[str], float | None]]  #: takes one step of a job in this process
+    target_path: Callable[[str], str]  #: where a repo's branches can be looked at: a path or URL
+    pause: Callable[[float], None]  #: sleep, seconds
+    clock: Callable[[], float]  #: seconds since the epoch, UTC
+
+
+def wiring(context: typer.Context) -> Wiring:
+    """The wiring that the program was started with."""
+    found = context.find_root().obj
+    assert isinstance(found, Wiring)
+    return found

@@ -1,0 +1,28 @@
+"""Options that several commands have."""
+
+from typing import Annotated
+
+import typer
+
+from farm.job import Accept
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, see docs/cli-json.md.")]
+Repo = Annotated[str, typer.Option("--repo", help="Target repo: URL, path, or builtin:NAME.")]
+Base = Annotated[
+    str | None, typer.Option("--base", help="Branch, tag or commit to start from.", show_default="default branch")
+]
+RecipeName = Annotated[str, typer.Option("--recipe", help="Conversion kind.")]
+Attempts = Annotated[
+    int | None, typer.Option("--attempts", min=1, help="Most attempts a job.", show_default="the recipe's")
+]
+AcceptBy = Annotated[
+    Accept,
+    typer.Option("--accept", help="Proof before a commit: measured on a GPU, or certified without one."),
+]
+PushTo = Annotated[
+    str | None, typer.Option("--push-to", help="Where branches go.", show_default="the target repo")
+]
+JobName = Annotated[str, typer.Argument(metavar="JOB", help="Job id, or an op: its newest job.")]
+
+DEFAULT_REPO = "builtin:minigym"
+DEFAULT_RECIPE = "cutile-rs"

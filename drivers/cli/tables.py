@@ -1,0 +1,119 @@
+"""Views as rich tables and text. Every state has its word; colour only repeats it."""
+
+from datetime import UTC, datetime
+from typing import assert_never
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from farm.job import JobState
+from farm.views import DoctorView, JobDetailView, OpsView, RunView, StatusView
+
+
+def state_style(state: JobState) -> str:
+    """The colour of a state."""
+    match state:
+        case JobState.ACCEPTED:
+            return "green"
+        case JobState.FAILED | JobState.CANCELLED:
+            return "red"
+        case JobState.AWAITING_GPU | JobState.PARKED:
+            return "yellow"
+        case JobState.QUEUED:
+            return "dim"
+        case JobState.PREPARING | JobState.RUNNING | JobState.CAPTURED | JobState.VERIFYING | JobState.LANDING:
+            return "cyan"
+    assert_never(state)
+
+
+def run_table(view: RunView) -> RenderableType:
+    """A run: one line of head, one row a job."""
+    table = _table("op", "state", "attempt", "commit", "outcome")
+    for job in view.jobs:
+        table.add_row(
+            job.op,
+            Text(job.state.value, style=state_style(job.state)),
+            f"{job.attempt}/{job.attempts}",
+            job.commit[:12] if job.commit else "",
+            Text(job.summary or (job.park_reason.value if job.park_reason else "")),
+        )
+    tally = ", ".join(f"{number} {state}" for state, number in view.counts.items())
+    head = Text(f"{view.id}  {view.recipe}  {view.repo} at {view.base[:12]}  {view.accept.value}: {tally}")
+    return Group(head, table)
+
+
+def status_table(view: StatusView) -> RenderableType:
+    """The latest runs."""
+    if not view.runs:
+        return Text("no runs yet: `farm submit --ops all` makes one")
+    table = _table("run", "submitted", "repo", "proof", "jobs")
+    for run in view.runs:
+        tally = ", ".join(f"{number} {state}" for state, number in run.counts.items())
+        table.add_row(run.id, when(run.created_at), escape(run.repo), run.accept.value, tally)
+    return table
+
+
+def ops_table(view: OpsView) -> RenderableType:
+    """The ops of a target repo."""
+    table = _table("op", "kernels", "rows", "landed", "source")
+    for op in view.ops:
+        rows = "computed" if op.rows is None else str(op.rows)
+        table.add_row(
+            op.name,
+            str(len(op.kernels)),
+            rows if op.tests else "none",
+            "yes" if op.landed else "",
+            escape(", ".join(op.source_files)),
+        )
+    landed = sum(op.landed for op in view.ops)
+    head = Text(f"{view.repo} at {view.base[:12]}: {len(view.ops)} ops, {landed} landed ({view.recipe})")
+    return Group(head, table)
+
+
+def job_text(view: JobDetailView) -> RenderableType:
+    """Everything that is shown about one job."""
+    job = view.job
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("state", Text(job.state.value, style=state_style(job.state)))
+    facts.add_row("attempt", f"{job.attempt} of {job.attempts}")
+    for name, value in (("outcome", job.summary), ("commit", job.commit), ("branch", job.branch)):
+        if value:
+            facts.add_row(name, Text(value))
+    if view.rows_expected is not None:
+        facts.add_row("rows", f"{view.rows_collected} collected of {view.rows_expected} expected")
+    if view.signatures_total is not None:
+        facts.add_row("Tile IR", f"{view.signatures_same} of {view.signatures_total} signatures the same")
+    gates = _table("gate", "ruling", "basis", "")
+    for gate in view.gates:
+        basis = gate.basis.value if gate.basis else ""
+        gates.add_row(gate.gate.value, gate.ruling.value.replace("_", " "), basis, Text(gate.summary))
+    history = _table("time", "what happened", "")
+    for event in view.events:
+        history.add_row(when(event.at), event.action, Text(event.detail))
+    kept = Text("\n".join(f"kept: {name}" for name in view.artifacts))
+    return Group(Text(job.id, style="bold"), facts, gates, history, kept)
+
+
+def doctor_table(view: DoctorView) -> RenderableType:
+    """The checks; what to do stands under what was found."""
+    table = _table("", "check", "found")
+    marks = {"ok": ("ok", "green"), "warning": ("note", "yellow"), "error": ("ERROR", "red")}
+    for check in view.checks:
+        word, style = marks[check.level]
+        text = check.detail if check.next_step is None else f"{check.detail}\n{check.next_step}"
+        table.add_row(Text(word, style=style), check.name, Text(text))
+    return table
+
+
+def when(seconds: float) -> str:
+    """A time, UTC, to the second."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table

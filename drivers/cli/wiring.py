@@ -1,0 +1,235 @@
+"""The real things that commands work with, made from the settings when they are first needed."""
+
+import glob
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+
+from containers import toolchain
+from containers.engine.probe import probe
+from containers.toolchain.install import Sources, install
+from drivers import doctor, embedded
+from drivers.cli.context import Wiring
+from drivers.reading import Reader
+from drivers.service import FarmService, FolderShelf, Hooks
+from farm import settings as farm_settings
+from farm.data import builtin_repos, config_folder
+from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
+from farm.ledger import Ledger
+from farm.recipe import detect_errors
+from farm.settings import Settings
+from farm.store import FolderStore
+from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
+from workers.app import open_queue
+from workers.gitrepo import Git
+from workers.redis_link import RedisLink
+from workers.repositories import Repositories
+from workers.tasks import Runtime, advance
+
+
+def real_wiring(environ: Mapping[str, str]) -> Wiring:
+    """The wiring of the `farm` command in this environment; makes nothing yet."""
+    machine = Machine(environ)
+    return Wiring(
+        service=machine.service,
+        host=lambda: EmbeddedHost(machine.settings),
+        doctor=machine.doctor,
+        toolchain=lambda: UserToolchain(machine.settings, environ),
+        advance=machine.advance,
+        target_path=machine.target_path,
+        pause=time.sleep,
+        clock=time.time,
+    )
+
+
+class Machine:
+    """This machine and its state folder."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @cached_property
+    def settings(self) -> Settings:
+        """See farm.settings.load."""
+        return farm_settings.load(self._environ)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger of the settings."""
+        return Ledger(self.settings.ledger_url)
+
+    @cached_property
+    def repositories(self) -> Repositories:
+        """The target repos of the state folder."""
+        at = Git(self.settings.state / "git.config", self._environ)
+        return Repositories(self.settings.state, at, builtin_repos())
+
+    def service(self, *, embedded: bool = True) -> FarmService:
+        """The service; see ServiceMaker."""
+        state = self.settings.state
+        checks: list[Callable[[], object]] = [self._need_engine, self._need_toolchain, self._need_space]
+        if embedded:
+            checks.append(self._need_workers)
+        return FarmService(
+            ledger=self.ledger,
+            reader=Reader(
+                ledger=self.ledger, store=FolderStore(self.settings.artifacts), reports=state / "reports"
+            ),
+            sources=self.repositories,
+            shelf=FolderShelf(config_folder() / "recipes"),
+            hooks=Hooks(
+                preflight=checks,
+                nudge=self._nudge if embedded else lambda _: None,
+                now=time.time,
+                versions=self._versions,
+            ),
+        )
+
+    def advance(self) -> Callable[[str], float | None]:
+        """One step of a job, in this process."""
+        return partial(advance, Runtime(embedded.connected(self.settings)))
+
+    def target_path(self, repo: str) -> str:
+        """Where a repo's branches can be looked at."""
+        return self.repositories.location(repo)
+
+    def doctor(self) -> DoctorView:
+        """All checks of this machine."""
+        state = self.settings.state
+        shelf = FolderShelf(config_folder() / "recipes")
+        rust = "install Rust (https://rustup.rs); only `farm toolchain install` needs it"
+        return doctor.run_checks(
+            (
+                ("python", lambda: doctor.python_version((sys.version_info.major, sys.version_info.minor))),
+                ("git", lambda: doctor.program("git", "apt install git")),
+                ("cargo", lambda: doctor.program("cargo", rust, needed=False)),
+                ("engine", self._check_engine),
+                ("toolchain", lambda: doctor.toolchain(lambda: self._toolchain().record.versions)),
+                ("space", lambda: doctor.free_space(state, self._needed_bytes, _free_bytes(state))),
+                ("ledger", lambda: doctor.ledger(lambda: len(self.ledger.runs()))),
+                ("redis", lambda: doctor.broker(self._broker_problems)),
+                (
+                    "recipes",
+                    lambda: doctor.recipes({name: detect_errors(shelf.folder(name)) for name in shelf.names()}),
+                ),
+                ("gpu", lambda: doctor.gpu(tuple(glob.glob("/dev/nvidia[0-9]*")))),
+            )
+        )
+
+    @property
+    def _needed_bytes(self) -> int:
+        return self.settings.limits.min_free_bytes
+
+    def _toolchain(self) -> toolchain.Toolchain:
+        return toolchain.load(self.settings.toolchain)
+
+    def _versions(self) -> Mapping[str, str]:
+        try:
+            return self._toolchain().record.versions
+        except ToolchainMissing:
+            return {}
+
+    def _check_engine(self) -> CheckView:
+        found = probe(self._environ)
+        return doctor.engine(found.facts, found.problem, found.next_step)
+
+    def _need_engine(self) -> None:
+        found = probe(self._environ)
+        if not found.answers:
+            raise EngineUnavailable(f"no container engine answers: {found.problem}; {found.next_step}")
+
+    def _need_toolchain(self) -> None:
+        self._toolchain()
+
+    def _need_space(self) -> None:
+        state = self.settings.state
+        free = _free_bytes(state)
+        if free < self._needed_bytes:
+            raise NoSpace(
+                f"{free / 2**30:.1f} GiB are free in {state}, {self._needed_bytes / 2**30:.1f} GiB are needed; "
+                "free space there, name another folder by TILEFARM_STATE, or lower limits.min_free_bytes"
+            )
+
+    def _need_workers(self) -> None:
+        if self.settings.broker.url is None:
+            embedded.up(self.settings)
+        else:
+            RedisLink(self.settings.broker.url).ping()
+
+    def _broker_problems(self) -> tuple[str, ...] | None:
+        now = embedded.status(self.settings)
+        if self.settings.broker.url is None and not now.redis_answers:
+            return None
+        return RedisLink(now.settings.broker.url or "").problems()
+
+    def _nudge(self, job_ids: Sequence[str]) -> None:
+        queue = open_queue(embedded.connected(self.settings))
+        try:
+            for job_id in job_ids:
+                queue.enqueue(self.ledger.job(job_id), 0.0)
+        except BrokerUnavailable:
+            # The jobs are in the ledger; the reconciler enqueues them when Redis is back.
+            return
+
+
+class EmbeddedHost:
+    """The embedded farm of the settings' state folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def up(self) -> ServiceView:
+        """See Host."""
+        embedded.up(self._settings, wait_ready=True)
+        return self.status()
+
+    def down(self) -> ServiceView:
+        """See Host."""
+        embedded.down(self._settings)
+        return self.status()
+
+    def status(self) -> ServiceView:
+        """See Host."""
+        now = embedded.status(self._settings)
+        tasks = self._settings.worker.concurrency or os.cpu_count() or 1
+        return ServiceView(running=now.running, state_folder=str(now.state), workers=tasks if now.running else 0)
+
+    def work(self) -> int:
+        """See Host."""
+        return embedded.work(self._settings)
+
+
+class UserToolchain:
+    """The toolchain folder of the settings."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._path = settings.toolchain
+        self._environ = environ
+
+    def status(self) -> ToolchainView:
+        """See ToolchainHouse."""
+        try:
+            found = toolchain.load(self._path)
+        except ToolchainMissing:
+            return ToolchainView(path=str(self._path), installed=False, digest=None, versions={})
+        return ToolchainView(
+            path=str(found.root), installed=True, digest=found.record.digest, versions=found.record.versions
+        )
+
+    def install(self, say: Callable[[str], None]) -> ToolchainView:
+        """See ToolchainHouse."""
+        install(self._path.parent, Sources.packaged(), self._environ, say)
+        return self.status()
+
+
+def _free_bytes(folder: Path) -> int:
+    """Free space where the folder is or will be."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        return shutil.disk_usage(there).free
+    except OSError as error:
+        raise FarmError(f"{there} cannot be looked at: {error}") from error

@@ -1,0 +1,189 @@
+"""What the commands do, apart from words and colours. Everything it needs is handed in."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from drivers.reading import Reader
+from drivers.requests import SubmitRequest, select_ops
+from farm import recipes
+from farm.errors import ConfigurationError, UsageError
+from farm.job import FINAL, Job, JobState, Run
+from farm.ledger import Ledger
+from farm.op import Op
+from farm.recipe import Recipe, detect_errors, load_recipe
+from farm.report.model import build_report
+from farm.report.render import write_report
+from farm.tree import Entry
+from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
+
+
+class Sources(Protocol):
+    """Target repos, as `workers.repositories.Repositories` knows them."""
+
+    def resolve(self, repo: str, revision: str | None) -> str:
+        """The full id of a revision; None: the default branch. Raises RepositoryError."""
+
+    def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
+        """The files of a commit."""
+
+
+class Shelf(Protocol):
+    """The recipes that this farm has."""
+
+    def names(self) -> tuple[str, ...]:
+        """All recipe names."""
+
+    def folder(self, name: str) -> Path:
+        """The folder of one. Raises ConfigurationError when there is none of that name."""
+
+
+class FolderShelf:
+    """Recipes as folders of a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def names(self) -> tuple[str, ...]:
+        """See Shelf."""
+        return tuple(sorted(path.parent.name for path in self._root.glob("*/recipe.toml")))
+
+    def folder(self, name: str) -> Path:
+        """See Shelf."""
+        if name not in self.names():
+            known = ", ".join(self.names()) or "none"
+            raise ConfigurationError(f"there is no recipe {name!r}; there is {known}")
+        return self._root / name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks:
+    """What the service needs from the machine."""
+
+    preflight: Sequence[Callable[[], object]]  #: each raises FarmError when no job could run here
+    nudge: Callable[[Sequence[str]], None]  #: tells workers about new or changed jobs, by id
+    now: Callable[[], float]  #: seconds since the epoch, UTC
+    versions: Callable[[], Mapping[str, str]]  #: of the toolchain's parts; empty when it is not installed
+
+
+class _Looked(NamedTuple):
+    """A target repo at one commit, read with one recipe."""
+
+    recipe: Recipe
+    commit: str  #: full id
+    ops: tuple[Op, ...]  #: inventory, by name
+
+
+class FarmService:
+    """The farm's commands as functions from requests to views."""
+
+    def __init__(self, *, ledger: Ledger, reader: Reader, sources: Sources, shelf: Shelf, hooks: Hooks) -> None:
+        self._ledger = ledger
+        self.read = reader
+        self._sources = sources
+        self._shelf = shelf
+        self._hooks = hooks
+
+    def ops(self, *, repo: str, base: str | None, recipe: str) -> OpsView:
+        """The ops of a target repo. Raises RepositoryError, ConfigurationError."""
+        looked = self._look(repo, base, recipe)
+        return OpsView(repo=repo, base=looked.commit, recipe=recipe, ops=tuple(op_view(op) for op in looked.ops))
+
+    def submit(self, request: SubmitRequest) -> Run:
+        """Check everything, then store the run and tell the workers. Raises before anything is stored."""
+        looked = self._look(request.repo, request.base, request.recipe)
+        ops = select_ops(request.ops, looked.ops)
+        if not ops:
+            raise UsageError("every op of the target repo has a target implementation; name ops to redo them")
+        attempts = looked.recipe.limits.attempts if request.attempts is None else request.attempts
+        for check in self._hooks.preflight:
+            check()
+        run = self._ledger.submit(
+            recipe=request.recipe,
+            repo=request.repo,
+            push_to=request.push_to,
+            base=looked.commit,
+            accept=request.accept,
+            attempts=attempts,
+            ops=[op.name for op in ops],
+        )
+        self._tell(run)
+        return run
+
+    def retry(self, job: Job) -> Run:
+        """A new run for the op of a job that failed or was cancelled, with the same base, recipe and proof."""
+        if job.state not in FINAL or job.state is JobState.ACCEPTED:
+            raise UsageError(f"{job.id} is {job.state.value}; only failed and cancelled jobs are tried again")
+        run = self._ledger.run(job.run)
+        for check in self._hooks.preflight:
+            check()
+        again = self._ledger.submit(
+            recipe=run.recipe,
+            repo=run.repo,
+            push_to=run.push_to,
+            base=run.base,
+            accept=run.accept,
+            attempts=run.attempts,
+            ops=[job.op],
+        )
+        self._tell(again)
+        return again
+
+    def cancel(self, name: str) -> ChangedView:
+        """Ask for a run's or a job's cancellation. Jobs that are final stay as they are."""
+        jobs = self._jobs_called(name)
+        wanted = [job.id for job in jobs if job.state not in FINAL]
+        for job_id in wanted:
+            self._ledger.request_cancel(job_id)
+        self._hooks.nudge(wanted)
+        return ChangedView(action="cancel", jobs=tuple(wanted))
+
+    def run(self, run: Run) -> RunView:
+        """The run as it is now."""
+        return self.read.run_view(run)
+
+    def report(self, run: Run) -> ReportView:
+        """Write the run's report as it is now."""
+        jobs = self._ledger.jobs(run=run.id)
+        attempts = {job.id: self.read.evidence(job) for job in jobs}
+        traces = {job.id: self.read.trace(job) for job in jobs if job.state is not JobState.ACCEPTED}
+        report = build_report(
+            run,
+            jobs,
+            attempts,
+            traces=traces,
+            versions=self._hooks.versions(),
+            written_at=self._hooks.now(),
+        )
+        html = write_report(report, self.read.report_folder(run))
+        return ReportView(
+            run=run.id,
+            html=str(html),
+            markdown=str(html.with_suffix(".md")),
+            json=str(html.with_suffix(".json")),
+        )
+
+    def check_recipe(self, name: str | None) -> tuple[RecipeCheckView, ...]:
+        """All mistakes of a recipe, given by name or path; of all recipes when None."""
+        if name is None:
+            return tuple(self._check(recipe, self._shelf.folder(recipe)) for recipe in self._shelf.names())
+        path = Path(name) if "/" in name or name.endswith(".toml") else self._shelf.folder(name)
+        return (self._check(name, path),)
+
+    def _check(self, name: str, path: Path) -> RecipeCheckView:
+        return RecipeCheckView(recipe=name, problems=tuple(detect_errors(path)))
+
+    def _look(self, repo: str, base: str | None, recipe_name: str) -> _Looked:
+        recipe = load_recipe(self._shelf.folder(recipe_name))
+        commit = self._sources.resolve(repo, base)
+        tree = self._sources.read_commit_tree(repo, commit)
+        ops = recipes.load(recipe.conversion, recipe.layout).inventory(tree)
+        return _Looked(recipe=recipe, commit=commit, ops=ops)
+
+    def _jobs_called(self, name: str) -> tuple[Job, ...]:
+        jobs = self._ledger.jobs(run=name)
+        return jobs or (self.read.find_job(name),)
+
+    def _tell(self, run: Run) -> None:
+        self._hooks.nudge([job.id for job in self._ledger.jobs(run=run.id)])

@@ -1,0 +1,85 @@
+"""What a gate report means for a job: land it, keep it for a GPU, or end it. Pure."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from farm.fault import Fault
+from farm.gates import Basis, GateName, GateReport, GateResult, Ruling
+from farm.job import Accept
+
+
+class Judgement(StrEnum):
+    """What follows."""
+
+    LAND = "land"  #: all three gates passed as asked for
+    AWAIT_GPU = "await_gpu"  #: nothing failed, and something has to be measured
+    REJECT = "reject"  #: a gate was disproven, or nothing could be judged
+    REPEAT = "repeat"  #: the judging itself failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A judgement with its reason."""
+
+    judgement: Judgement
+    reason: str  #: one sentence
+    fault: Fault | None = None  #: for REJECT and REPEAT
+
+
+def decide(
+    report: GateReport, *, patch_sha256: str, accept: Accept, certifiable: Collection[GateName]
+) -> Decision:
+    """What the report means. Believes no summary: a certified pass is checked against its certificate."""
+    if report.diagnosis is not None:
+        return Decision(judgement=Judgement.REJECT, reason=report.diagnosis.summary, fault=report.diagnosis.fault)
+    results = {result.gate: result for result in report.gates}
+    for gate in GateName:
+        result = results.get(gate)
+        if result is not None and result.ruling is Ruling.FAIL:
+            return Decision(
+                judgement=Judgement.REJECT, reason=f"{gate.value}: {result.summary}", fault=Fault.KERNEL
+            )
+        if result is not None and result.ruling is Ruling.INFRA:
+            return Decision(
+                judgement=Judgement.REPEAT, reason=f"{gate.value}: {result.summary}", fault=Fault.INFRA
+            )
+    unproven = _unsound(report, patch_sha256, results)
+    if unproven is not None:
+        return Decision(judgement=Judgement.REJECT, reason=unproven, fault=Fault.INTEGRITY)
+    missing = [gate for gate in GateName if not _passed(results.get(gate), accept, gate in certifiable)]
+    if missing:
+        names = ", ".join(gate.value for gate in missing)
+        return Decision(judgement=Judgement.AWAIT_GPU, reason=f"{names} not measured: a GPU worker finishes it")
+    return Decision(judgement=Judgement.LAND, reason="all three gates passed")
+
+
+def _passed(result: GateResult | None, accept: Accept, certifiable: bool) -> bool:
+    if result is None or result.ruling is not Ruling.PASS:
+        return False
+    match result.basis:
+        case Basis.MEASURED:
+            return True
+        case Basis.CERTIFIED:
+            return accept is Accept.CERTIFIED and certifiable
+        case None:
+            return False
+
+
+def _unsound(report: GateReport, patch_sha256: str, results: dict[GateName, GateResult]) -> str | None:
+    """Why a certified pass does not follow from what the report holds, or None."""
+    if not any(r.basis is Basis.CERTIFIED and r.ruling is Ruling.PASS for r in results.values()):
+        return None
+    certificate = report.certificate
+    if certificate is None:
+        return "a gate claims to be certified and there is no certificate"
+    if certificate.patch_sha256 != patch_sha256:
+        return "the certificate is about another patch"
+    if not certificate.complete:
+        return "the certificate is not complete"
+    if not report.rows_expected == report.rows_collected == len(certificate.rows):
+        return (
+            f"{report.rows_expected} rows expected, {report.rows_collected} collected, "
+            f"{len(certificate.rows)} certified"
+        )
+    return None

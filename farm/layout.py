@@ -1,0 +1,114 @@
+"""Where things lie in a target repo: path templates from the recipe, filled in by reading a tree.
+
+Boxes read the recipe's table with the standard library alone, hence no pydantic here.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from farm.codec import CodecError, decode
+from farm.errors import ConfigurationError, RepositoryError
+from farm.tree import Tree
+
+#: What a path template may hold between braces.
+PLACEHOLDERS = frozenset({"package", "op"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The table `[layout]` of recipe.toml.
+
+    Paths in `package_holds`, `source_folder` and `target_folder` are relative to the package. The others
+    are relative to the repository and may hold `{package}` and `{op}`; `tests`, `implementation` and
+    `withhold` are globs in which `*` stays inside a folder and `**` does not.
+    """
+
+    #: For the check of recipe files, which pydantic does.
+    __pydantic_config__ = {"extra": "forbid"}
+
+    source: str  #: source backend, e.g. `cutile`
+    target: str  #: target backend, e.g. `cutile-rs`
+    package_holds: tuple[str, ...]  #: folders by which the package is recognised
+    source_folder: str  #: folder of the source implementations
+    target_folder: str  #: folder of the target implementations
+    registration: str  #: Python file that imports the target implementations
+    modules: str  #: Rust file that declares the ops' modules
+    helpers: str  #: Python module file with the target backend's helper functions
+    tests: tuple[str, ...]  #: test files of an op
+    implementation: tuple[str, ...]  #: files of an op's target implementation
+    change_set: tuple[str, ...]  #: paths that a patch for an op may touch, beside its test files
+    withhold: tuple[str, ...] = ()  #: text that may hold answers
+    perf: tuple[str, ...] = ()  #: names of test functions that measure and compare nothing
+    siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: op to look-alike ops
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """The Python package of a target repo, and the layout's templates filled in for it."""
+
+    root: str  #: folder of the package, e.g. `src/tilegym`
+    name: str  #: import name, e.g. `tilegym`
+    layout: Layout
+
+    @property
+    def source_folder(self) -> str:
+        """Folder of the source implementations, relative to the repository."""
+        return f"{self.root}/{self.layout.source_folder}"
+
+    @property
+    def target_folder(self) -> str:
+        """Folder of the target implementations, relative to the repository."""
+        return f"{self.root}/{self.layout.target_folder}"
+
+    def path(self, template: str, op: str = "") -> str:
+        """The template with `{package}` and `{op}` filled in."""
+        return template.replace("{package}", self.root).replace("{op}", op)
+
+    def matches(self, tree: Iterable[str], templates: Iterable[str], op: str = "") -> tuple[str, ...]:
+        """The paths that one of the glob templates matches, sorted."""
+        patterns = [glob_pattern(self.path(template, op)) for template in templates]
+        return tuple(sorted(path for path in tree if any(p.fullmatch(path) for p in patterns)))
+
+    def module_path(self, path: str) -> str:
+        """Import name of a Python file of the package, e.g. `tilegym.ops.cutile.relu`."""
+        inner = path.removeprefix(f"{self.root}/").removesuffix(".py").removesuffix("/__init__")
+        return ".".join((self.name, *inner.split("/")))
+
+
+def read_layout(text: str) -> Layout:
+    """The layout in the text of a recipe.toml. Raises ConfigurationError naming the field."""
+    try:
+        return decode(Layout, tomllib.loads(text).get("layout", {}), "layout")
+    except (tomllib.TOMLDecodeError, CodecError, ValueError) as error:
+        raise ConfigurationError(f"recipe.toml: {error}") from error
+
+
+def find_package(tree: Tree, layout: Layout) -> Package:
+    """The package of a tree: the folder that holds all of `package_holds`.
+
+    Raises RepositoryError saying what was looked for when there is none, or more than one.
+    """
+    wanted = " and ".join(f"`{folder}`" for folder in layout.package_holds)
+    roots = _roots(tree, layout.package_holds[0])
+    for folder in layout.package_holds[1:]:
+        roots &= _roots(tree, folder)
+    if not roots:
+        raise RepositoryError(f"the repository has no folder that holds {wanted}; check --repo and --recipe")
+    if len(roots) > 1:
+        raise RepositoryError(f"several folders hold {wanted}: {', '.join(sorted(roots))}; the recipe wants one")
+    root = roots.pop()
+    return Package(root=root, name=root.rsplit("/", 1)[-1], layout=layout)
+
+
+def _roots(tree: Tree, folder: str) -> set[str]:
+    inner = f"/{folder}/"
+    return {path[: path.index(inner)] for path in tree if inner in path}
+
+
+def glob_pattern(glob: str) -> re.Pattern[str]:
+    """A compiled glob: `*` and `?` stay inside a folder, `**/` is any depth, a last `**` anything below."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.DOTALL)

@@ -1,0 +1,85 @@
+"""What goes into the ledger with a transition and what comes out of it beside runs and jobs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from farm.events import Event
+from farm.fault import Fault
+from farm.gates import GateResult
+from farm.job import Job, JobState, ParkReason, Run
+from farm.pipeline.stage import Stage
+
+#: Name of the artifact that is an attempt's trace; its digest is kept in the attempt's row.
+TRACE = "trace.json"
+
+
+class Charge(StrEnum):
+    """What a transition uses up."""
+
+    NOTHING = "nothing"  #: it is no failure
+    ATTEMPT = "attempt"  #: the attempt ends here
+    TRANSIENT = "transient"  #: one transient retry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is written together with a transition, or without one while a job waits."""
+
+    summary: str | None = None  #: one sentence for tables
+    fault: Fault | None = None  #: of a failure
+    charge: Charge = Charge.NOTHING
+    park_reason: ParkReason | None = None  #: needed for PARKED
+    commit: str | None = None  #: needed for ACCEPTED
+    branch: str | None = None  #: the commit's branch
+    after_s: float = 0.0  #: the next step is due this much later
+    artifacts: Mapping[str, str] = field(default_factory=dict)  #: name -> sha256, of the current attempt
+    gates: tuple[GateResult, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A lease as it was granted."""
+
+    job: Job  #: as of the acquisition; `job.fence` is the lease's fence
+    losses: int  #: how many holders in a row vanished before this one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One attempt of a job."""
+
+    job: str
+    number: int  #: from 1
+    started_at: float  #: seconds since the epoch, UTC
+    ended_at: float | None  #: None while it goes on
+    fault: Fault | None
+    summary: str | None
+    trace: str | None  #: sha256 of its trace in the artifact store
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStatus:
+    """A run and how many of its jobs are in which state."""
+
+    run: Run
+    counts: dict[JobState, int]  #: states that have jobs only
+    updated_at: float  #: last change of any job, seconds since the epoch, UTC
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Tokens of one answered model request."""
+
+    request: str  #: the API's request id; counted once
+    job: str
+    attempt: int
+    stage: Stage
+    model: str
+    at: float  #: seconds since the epoch, UTC
+    input_tokens: int
+    cache_write_5m_tokens: int
+    cache_write_1h_tokens: int
+    cache_read_tokens: int
+    output_tokens: int

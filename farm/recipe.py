@@ -1,0 +1,163 @@
+"""A recipe as a person writes it: config/recipes/<name>/recipe.toml, checked before a job is queued."""
+
+import importlib.util
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from farm.errors import ConfigurationError
+from farm.gates import GateName
+from farm.layout import PLACEHOLDERS, Layout
+from farm.pipeline.stage import ExecutorKind, Stage
+
+FILE = "recipe.toml"
+#: Fields of the layout that hold path templates.
+PATHS = ("registration", "modules", "helpers", "tests", "implementation", "change_set", "withhold")
+
+
+class Table(BaseModel):
+    """A table of a recipe file: no field that is not known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(Table):
+    """What one job may use."""
+
+    attempts: int = Field(default=2, ge=1, le=10)
+    """Attempts that may fail through an executor's or a kernel's fault."""
+    transient_retries: int = Field(default=3, ge=0, le=100)
+    """Retries after a hang or a fault of machine or farm."""
+    stage_limit_s: float = Field(default=900, gt=0)
+    """Wall clock of one stage, seconds."""
+    attempt_limit_s: float = Field(default=3600, gt=0)
+    """Wall clock of one attempt, seconds."""
+    patch_bytes: int = Field(default=1_000_000, gt=0)
+    """Size of a patch, bytes."""
+
+    @model_validator(mode="after")
+    def _stage_fits(self) -> "Limits":
+        if self.stage_limit_s > self.attempt_limit_s:
+            raise ValueError("stage_limit_s is longer than attempt_limit_s")
+        return self
+
+
+class Gates(Table):
+    """What an op must pass, and what a certificate may stand for."""
+
+    certifiable: tuple[GateName, ...] = ()
+    """Gates that may pass by a certificate where the user accepts that."""
+    geomean_at_least: float = Field(default=0.95, gt=0)
+    """Lower bound of the speedup's interval that passes, ratio."""
+
+
+class Recipe(Table):
+    """The whole of recipe.toml."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    """Name in branches and on the command line; equals the folder's name."""
+    summary: str = Field(min_length=1)
+    """One sentence for `farm recipe`."""
+    conversion: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    """Package farm/recipes/<conversion> (with underscores) that holds the code."""
+    layout: Layout
+    """Where things lie in a target repo; see farm.layout."""
+    caps: dict[Stage, int]
+    """Most visits of each stage in one attempt."""
+    executors: dict[Stage, ExecutorKind]
+    """Who performs each stage."""
+    limits: Limits = Limits()
+    """What one job may use."""
+    gates: Gates = Gates()
+    """What an op must pass."""
+
+    @field_validator("conversion")
+    @classmethod
+    def _exists(cls, value: str) -> str:
+        if importlib.util.find_spec(f"farm.recipes.{value.replace('-', '_')}") is None:
+            raise ValueError(f"farm/recipes has no package for {value!r}")
+        return value
+
+    @field_validator("caps", "executors")
+    @classmethod
+    def _every_stage(cls, value: dict[Stage, Any]) -> dict[Stage, Any]:
+        missing = [stage.value for stage in Stage if stage not in value]
+        if missing:
+            raise ValueError(f"no entry for stage {', '.join(missing)}")
+        return value
+
+    @field_validator("caps")
+    @classmethod
+    def _positive(cls, value: dict[Stage, int]) -> dict[Stage, int]:
+        wrong = [stage.value for stage, cap in value.items() if cap < 1]
+        if wrong:
+            raise ValueError(f"the cap of stage {', '.join(wrong)} is below 1")
+        return value
+
+
+def _layout_problems(layout: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with a layout table as written, beyond its types."""
+    paths = {name: _texts(layout.get(name)) for name in PATHS}
+    for name, texts in paths.items():
+        for unknown in sorted({word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS):
+            yield f"{name}: {{{unknown}}} is unknown, paths may hold {{package}} and {{op}}"
+    for name in ("package_holds", "tests", "implementation", "change_set"):
+        if layout.get(name) == []:
+            yield f"{name}: it is empty"
+    for name in ("tests", "implementation"):
+        yield from (f"{name}: {text!r} lacks {{op}}" for text in paths[name] if "{op}" not in text)
+    for name in ("registration", "modules"):
+        yield from (f"change_set: it lacks {text!r}" for text in paths[name] if text not in paths["change_set"])
+    if layout.get("source") is not None and layout.get("source") == layout.get("target"):
+        yield "target: it is the source backend"
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    return tuple(item for item in items if isinstance(item, str))
+
+
+def recipe_file(path: Path) -> Path:
+    """The recipe file of a recipe's folder, or the file itself."""
+    return path / FILE if path.is_dir() else path
+
+
+def detect_errors(path: Path) -> list[str]:
+    """All mistakes of a recipe (its folder or file), one line each; empty when there are none."""
+    file = recipe_file(path)
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return [f"{file}: there is no such file"]
+    except OSError as error:
+        return [f"{file}: {error.strerror}"]
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return [f"{file}: not TOML: {error}"]
+    errors = []
+    try:
+        Recipe.model_validate(data)
+    except ValidationError as error:
+        errors = [f"{file}: {_line(item)}" for item in error.errors()]
+    layout = data.get("layout")
+    if isinstance(layout, dict):
+        errors += [f"{file}: layout.{problem}" for problem in _layout_problems(layout)]
+    if file.name == FILE and data.get("name") != file.resolve().parent.name:
+        errors.append(f"{file}: name: the folder is called {file.resolve().parent.name!r}")
+    return errors
+
+
+def _line(item: Any) -> str:
+    place = ".".join(str(part) for part in item["loc"] if part != "[key]")
+    return f"{place}: {item['msg'].removeprefix('Value error, ')}"
+
+
+def load_recipe(path: Path) -> Recipe:
+    """The recipe of a folder or file. Raises ConfigurationError listing all mistakes."""
+    errors = detect_errors(path)
+    if errors:
+        raise ConfigurationError("\n".join(errors))
+    return Recipe.model_validate(tomllib.loads(recipe_file(path).read_text(encoding="utf-8")))

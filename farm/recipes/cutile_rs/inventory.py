@@ -1,0 +1,153 @@
+"""`farm ops`: operators, kernels, test rows and landed implementations, read from syntax alone."""
+
+import ast
+import fnmatch
+from collections.abc import Iterator
+
+from farm.errors import RepositoryError
+from farm.layout import Layout, Package, find_package
+from farm.op import KernelSite, Op, TestSite
+from farm.recipes.cutile_rs.rows import count_rows, parametrizations, scope_of
+from farm.recipes.cutile_rs.syntax import Imports, Source, argument, read_source, string
+from farm.tree import Tree
+
+#: What the source language's kernel decorator is called in full.
+KERNEL = "cuda.tile.kernel"
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def inventory(tree: Tree, layout: Layout) -> tuple[Op, ...]:
+    """The ops of a tree, sorted by name.
+
+    Raises RepositoryError when the layout is missing, when a file that has to be read is not Python
+    (naming file and line), or when two files define an op of one name.
+    """
+    package = find_package(tree, layout)
+    folder = f"{package.source_folder}/"
+    ops: dict[str, Op] = {}
+    for path in sorted(tree):
+        if not (path.startswith(folder) and path.endswith(".py")):
+            continue
+        source = read_source(tree, path)
+        registered = registrations(source, layout.source)
+        if not registered:
+            continue
+        name = path.rsplit("/", 1)[-1].removesuffix(".py")
+        if name in ops:
+            raise RepositoryError(f"two files define an op `{name}`: {ops[name].source_files[0]} and {path}")
+        ops[name] = _op(tree, package, source, name, registered)
+    return tuple(ops[name] for name in sorted(ops))
+
+
+def _op(tree: Tree, package: Package, source: Source, name: str, registered: tuple[str, ...]) -> Op:
+    sources = source_closure(tree, package, source)
+    return Op(
+        name=name,
+        registered=registered,
+        source_files=tuple(item.path for item in sources),
+        kernels=tuple(site for item in sources for site in kernels(item, package)),
+        tests=tuple(site for path in test_files(tree, package, name) for site in _tests(tree, package, path)),
+        target_files=package.matches(tree, package.layout.implementation, name),
+    )
+
+
+def test_files(tree: Tree, package: Package, op: str) -> tuple[str, ...]:
+    """The op's test files, by name."""
+    return package.matches(tree, package.layout.tests, op)
+
+
+def registrations(source: Source, backend: str) -> tuple[str, ...]:
+    """The names that a file registers for a backend, in order of appearance."""
+    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    found = []
+    for call in sorted(calls, key=lambda c: (c.lineno, c.col_offset)):
+        if ast.unparse(call.func).rsplit(".", 1)[-1] != "register_impl":
+            continue
+        name = string(argument(call, 0, "name"))
+        if name is not None and string(argument(call, 1, "backend")) == backend:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def file_imports(source: Source, package: Package) -> Imports:
+    """The imports of a file of the package."""
+    module = package.module_path(source.path)
+    return Imports(source, module, is_package=source.path.endswith("/__init__.py"))
+
+
+def source_closure(tree: Tree, package: Package, source: Source) -> tuple[Source, ...]:
+    """A source file and the files of the source folder that it imports, directly or not, itself first."""
+    found, waiting = {source.path: source}, [source]
+    while waiting:
+        item = waiting.pop(0)
+        for dotted in sorted(set(file_imports(item, package).names.values())):
+            path = module_file(tree, package, dotted)
+            if path is not None and path not in found:
+                found[path] = read_source(tree, path)
+                waiting.append(found[path])
+    return tuple(found.values())
+
+
+def module_file(tree: Tree, package: Package, dotted: str) -> str | None:
+    """The file of the source folder that defines `dotted` (a module, or a name of one), or None."""
+    if not dotted.startswith(f"{package.name}."):
+        return None
+    parts = dotted.split(".")[1:]
+    for end in (len(parts), len(parts) - 1):
+        path = f"{package.root}/{'/'.join(parts[:end])}.py"
+        if path in tree and path.startswith(f"{package.source_folder}/"):
+            return path
+    return None
+
+
+def kernels(source: Source, package: Package) -> Iterator[KernelSite]:
+    """The kernel functions of a file: decorated ones, and ones that are passed to the decorator."""
+    imports = file_imports(source, package)
+    functions = {node.name: node for node in ast.walk(source.tree) if isinstance(node, Function)}
+    passed = {
+        argument_.id
+        for call in ast.walk(source.tree)
+        if isinstance(call, ast.Call) and is_kernel_decorator(call.func, imports)
+        for argument_ in call.args
+        if isinstance(argument_, ast.Name)
+    }
+    for name, node in functions.items():
+        if name in passed or any(is_kernel_decorator(item, imports) for item in node.decorator_list):
+            yield KernelSite(function=name, file=source.path, line=node.lineno)
+
+
+def is_kernel_decorator(node: ast.expr, imports: Imports) -> bool:
+    """Whether an expression is the kernel decorator, plain or with arguments."""
+    return imports.dotted(node.func if isinstance(node, ast.Call) else node) == KERNEL
+
+
+def _tests(tree: Tree, package: Package, path: str) -> Iterator[TestSite]:
+    source = read_source(tree, path)
+    backend = package.layout.source
+    scope = scope_of(source.tree.body, {}, backend)
+    for node in source.tree.body:
+        if isinstance(node, Function):
+            yield from _test(package, path, "", node, (), scope)
+        elif isinstance(node, ast.ClassDef):
+            inner = scope_of(node.body, scope, backend)
+            outer = tuple(node.decorator_list)
+            for item in node.body:
+                if isinstance(item, Function):
+                    yield from _test(package, path, f"{node.name}.", item, outer, inner)
+
+
+def _test(
+    package: Package,
+    path: str,
+    prefix: str,
+    node: Function,
+    outer: tuple[ast.expr, ...],
+    scope: dict[str, object],
+) -> Iterator[TestSite]:
+    marks = parametrizations([*node.decorator_list, *outer])
+    if not node.name.startswith("test") or not any("backend" in mark.names for mark in marks):
+        return
+    if any(fnmatch.fnmatchcase(node.name, pattern) for pattern in package.layout.perf):
+        return
+    rows = count_rows(marks, scope, package.layout.source)
+    yield TestSite(file=path, function=f"{prefix}{node.name}", rows=rows)

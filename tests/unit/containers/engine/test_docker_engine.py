@@ -1,0 +1,177 @@
+"""The Docker engine against a daemon of our own that misbehaves; the real daemon is in tests/integration."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from containers.engine import BoxSpec
+from containers.engine.docker_engine import DockerEngine
+from containers.engine.probe import probe
+from containers.images import embedded
+from farm.errors import EngineUnavailable
+
+
+class Daemon(ThreadingHTTPServer):
+    """Speaks as much of the API as the engine uses; `script` says how the next creates and starts go."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.boxes: dict[str, dict[str, Any]] = {}
+        self.script: list[str] = []  #: `conflict`, `silent` (acts, never answers), `broken`
+        self.bodies: list[dict[str, Any]] = []
+        self.closing = threading.Event()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Daemon
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def answer(self, code: int, body: Any = None) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        if path.endswith("/version"):
+            self.answer(200, {"ApiVersion": "1.41", "Version": "20"})
+        elif "/images/" in path:
+            self.answer(200, {"Id": "sha256:1"})
+        elif path.endswith("/json") and not path.endswith("/containers/json"):
+            found = self.server.boxes.get(path.split("/")[-2])
+            self.answer(200, found) if found else self.answer(404, {"message": "no such container"})
+        else:
+            self.answer(500, {"message": "the daemon is ill"})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        path, _, query = self.path.partition("?")
+        if path.endswith("/containers/create"):
+            how = self.server.script.pop(0) if self.server.script else ""
+            if how == "broken":
+                self.answer(500, {"message": "no room"})
+                return
+            name = query.split("name=")[1].split("&")[0]
+            self.server.bodies.append(body)
+            self.server.boxes[name] = {
+                "Name": f"/{name}",
+                "Config": {"Labels": body["Labels"]},
+                "State": {
+                    "Status": "created",
+                    "ExitCode": 0,
+                    "OOMKilled": False,
+                    "StartedAt": "0001-01-01T00:00:00Z",
+                },
+            }
+            if how == "silent":
+                self.server.closing.wait(20)
+            elif how == "conflict":
+                self.answer(409, {"message": "name in use"})
+            else:
+                self.answer(201, {"Id": name, "Warnings": []})
+        elif path.endswith("/start"):
+            state = self.server.boxes[path.split("/")[-2]]["State"]
+            state.update(Status="running", StartedAt="2026-11-30T04:00:00.5Z")
+            self.answer(204)
+        else:
+            self.answer(404, {"message": "no such container"})
+
+    def do_DELETE(self) -> None:
+        self.answer(404, {"message": "no such container"})
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    made = Daemon()
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.closing.set()
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def engine(daemon: Daemon) -> Iterator[DockerEngine]:
+    host = f"tcp://127.0.0.1:{daemon.server_address[1]}"
+    made = DockerEngine(environment={"DOCKER_HOST": host}, image=embedded(), read_timeout_s=1)
+    yield made
+    made.close()
+
+
+SPEC = BoxSpec(name="box", argv=("true",), env={}, mounts=(), labels={"farm": "f"}, workdir="/work")
+
+
+def test_a_new_box_is_created_and_started(daemon: Daemon, engine: DockerEngine) -> None:
+    status = engine.ensure(SPEC)
+    assert status.running
+    assert status.exit_code is None
+    assert status.started_at == 1796011200.5
+
+
+def test_a_name_that_is_taken_at_creation_is_adopted(daemon: Daemon, engine: DockerEngine) -> None:
+    daemon.script = ["conflict"]
+    assert engine.ensure(SPEC).running
+
+
+def test_a_create_that_times_out_and_yet_succeeds_is_adopted(daemon: Daemon, engine: DockerEngine) -> None:
+    daemon.script = ["silent"]
+    assert engine.ensure(SPEC).running
+    assert len(daemon.bodies) == 1
+
+
+def test_an_error_of_the_daemon_never_means_that_the_box_failed(daemon: Daemon, engine: DockerEngine) -> None:
+    daemon.script = ["broken"]
+    with pytest.raises(EngineUnavailable, match="no room"):
+        engine.ensure(SPEC)
+    with pytest.raises(EngineUnavailable, match="ill"):
+        engine.list({"farm": "f"})
+
+
+def test_a_container_of_somebody_else_with_the_name_is_refused(daemon: Daemon, engine: DockerEngine) -> None:
+    engine.ensure(SPEC)
+    daemon.boxes["box"]["Config"]["Labels"] = {"farm": "other"}
+    with pytest.raises(EngineUnavailable, match="docker rm -f box"):
+        engine.ensure(SPEC)
+
+
+def test_what_is_gone_is_none_and_removing_it_is_nothing(engine: DockerEngine) -> None:
+    assert engine.inspect("box") is None
+    engine.remove("box", grace_s=0)
+    assert engine.logs("box", tail=5) == ""
+
+
+def test_a_box_gets_no_network_no_rights_and_a_read_only_root(daemon: Daemon, engine: DockerEngine) -> None:
+    engine.ensure(SPEC)
+    body = daemon.bodies[0]
+    host = body["HostConfig"]
+    assert body["User"] == "65534:65534"
+    assert host["NetworkMode"] == "none"
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert host["SecurityOpt"] == ["no-new-privileges:true"]
+    assert host["Memory"] == host["MemorySwap"] == SPEC.limits.memory_bytes
+    assert host["PidsLimit"] == SPEC.limits.pids
+    assert not [mount for mount in host["Mounts"] if "docker.sock" in mount["Source"] or not mount["ReadOnly"]]
+
+
+def test_a_missing_socket_is_named_with_what_to_install(tmp_path: Path) -> None:
+    found = probe({"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
+    assert not found.answers
+    assert found.next_step
+    assert "apt install docker.io" in found.next_step

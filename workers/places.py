@@ -1,0 +1,55 @@
+"""Where a job's things lie in the state folder."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from farm.job import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """The folders of one attempt of one job."""
+
+    root: Path  #: everything of this attempt
+
+    @property
+    def workspace(self) -> Path:
+        """The pipeline's tree, as the box left it."""
+        return self.root / "work"
+
+    @property
+    def out(self) -> Path:
+        """What the pipeline's box wrote."""
+        return self.root / "out"
+
+    @property
+    def order(self) -> Path:
+        """The pipeline's order."""
+        return self.root / "order.json"
+
+    @property
+    def prepared(self) -> Path:
+        """Written last by PREPARING."""
+        return self.root / "prepared.json"
+
+    @property
+    def gate_work(self) -> Path:
+        """The bare base plus the patch."""
+        return self.root / "gate-work"
+
+    @property
+    def gate_out(self) -> Path:
+        """What the gate box wrote."""
+        return self.root / "gate-out"
+
+    @property
+    def gate_order(self) -> Path:
+        """The gate box's order; written last by CAPTURED."""
+        return self.root / "gate-order.json"
+
+
+def places(state: Path, job: Job) -> Places:
+    """The folders of the job's current attempt; a transient retry begins in a folder of its own."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", job.id)
+    return Places(root=state / "jobs" / name / f"{job.attempt}-{job.transients}")

@@ -1,0 +1,79 @@
+"""The one module that opens Redis beside Celery: is it there, is it safe, what lies in the queue."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from farm.errors import BrokerUnavailable, ConfigurationError
+
+#: How long Redis may take to answer.
+TIMEOUT_S = 5.0
+
+
+class RedisLink:
+    """Short questions to one Redis. Every method raises BrokerUnavailable when it does not answer."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ping(self) -> None:
+        """Nothing happens when Redis answers."""
+        with self._open() as client:
+            client.ping()
+
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with its settings for a queue, each with what to do; empty: nothing."""
+        with self._open() as client:
+            info = client.info()
+        found = []
+        if not info.get("aof_enabled"):
+            found.append("Redis has no append-only file: set `appendonly yes`")
+        policy = info.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            found.append(f"Redis drops keys when full ({policy}): set `maxmemory-policy noeviction`")
+        if info.get("role") != "master":
+            found.append("Redis is a replica: give the address of its master")
+        return tuple(found)
+
+    def waiting_ids(self, queue: str) -> tuple[str, ...]:
+        """Task ids of the messages that no worker has taken yet, next one first."""
+        with self._open() as client:
+            messages = client.lrange(queue, 0, -1)
+        # Celery's Redis transport pushes left and pops right.
+        return tuple(json.loads(message)["headers"]["id"] for message in reversed(messages))
+
+    def key_count(self) -> int:
+        """How many keys it holds."""
+        with self._open() as client:
+            return int(client.dbsize())
+
+    def shut_down(self) -> None:
+        """Write everything to disk and stop the server."""
+        with self._open() as client:
+            client.shutdown()
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        try:
+            # The library's own types and its stub package disagree; what comes back is Any.
+            client: Any = redis.Redis.from_url(
+                self._url.removeprefix("redis+").replace("socket://", "unix://", 1),
+                socket_timeout=TIMEOUT_S,
+                socket_connect_timeout=TIMEOUT_S,
+                retry=Retry(NoBackoff(), 0),
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"broker.url: {error}") from error
+        try:
+            yield client
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise BrokerUnavailable(
+                f"Redis does not answer at {self._url}: {error}; `farm up` starts the embedded one"
+            ) from error
+        finally:
+            client.close()

@@ -1,0 +1,213 @@
+"""Target repos: one bare mirror each in the state folder, read as trees, pushed to as branches."""
+
+import fcntl
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from farm.capture import read_tree
+from farm.errors import RemoteRefused, RepositoryError
+from farm.tree import Entry, Tree, tree_digest
+from workers.gitrepo import Author, Done, Git, read_commit, write_commit
+
+_BRANCH = re.compile(r"(farm|farm-certified)(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2}")
+_REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*([~^][0-9]*)*")
+_FULL_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_FORBIDDEN = re.compile(r"\.\.|//|\.lock(/|$)|/\.|\.(/|$)|/$")
+_URL = re.compile(r"(https?|ssh|git|file)://[^\s\x00-\x1f]+|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s\x00-\x1f]+")
+_BUILTIN = "builtin:"
+#: Folders that running a packaged repo leaves behind and that are not part of it.
+_DEBRIS = frozenset({"__pycache__", ".pytest_cache", "target"})
+#: 1 January 2026, 00:00 UTC: the date of every built-in repo's one commit, seconds since the epoch.
+_BUILTIN_DATE_S = 1_767_225_600
+
+
+class Repositories:
+    """The target repos that a state folder knows. Safe for many processes at once."""
+
+    def __init__(self, state: Path, at: Git, builtin: Mapping[str, Path]) -> None:
+        """`builtin` gives the packaged folder of each `builtin:NAME`."""
+        self._state = state
+        self._git = at
+        self._builtin = builtin
+
+    def resolve(self, repo: str, revision: str | None) -> str:
+        """The full id of a revision; None is the repo's default branch. Fetches unless the id is known.
+
+        Raises RepositoryError when there is no such repo or revision.
+        """
+        if revision is not None and _FULL_ID.fullmatch(revision) and self._has(self._mirror(repo), revision):
+            return revision
+        if revision is not None and (not _REVISION.fullmatch(revision) or _FORBIDDEN.search(revision)):
+            raise RepositoryError(f"{revision!r} is not a branch, tag or commit id; check --base")
+        mirror = self._fetch(repo)
+        if revision in (None, "HEAD"):
+            revision = self._default(repo)
+        for name in (f"refs/heads/{revision}", f"refs/tags/{revision}", str(revision)):
+            done = self._git.run(mirror, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            if done.status == 0:
+                return done.out.decode().strip()
+        heads = self._git.must(mirror, "for-each-ref", "--format=%(refname:short)", "refs/heads").decode()
+        branches = ", ".join(heads.split()[:10]) or "no branch"
+        raise RepositoryError(f"{_shown(repo)} has no revision {revision!r}; it has {branches}: check --base")
+
+    def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
+        """The files of a commit that resolve() has given. Raises RepositoryError for submodules."""
+        mirror = self._known(repo, commit)
+        return read_commit(self._git, mirror, commit)
+
+    def write_commit(self, repo: str, tree: Tree, parent: str, message: str, author: Author, when_s: int) -> str:
+        """Write a commit with this tree to the mirror, from bytes; equal inputs give an equal id."""
+        mirror = self._known(repo, parent)
+        key = hashlib.sha256("\0".join((tree_digest(tree), parent, message, str(when_s))).encode()).hexdigest()
+        ref = f"refs/farm-commits/{key[:32]}"
+        with _locked(mirror.with_suffix(".lock")):
+            return write_commit(self._git, mirror, ref, tree, parent, message, author, when_s)
+
+    def remote_branch(self, to: str, branch: str) -> str | None:
+        """The id that a branch has in a remote now, or None. Raises RemoteRefused when it cannot be asked."""
+        return self._remote(to, branch)[0]
+
+    def push(self, repo: str, commit: str, branch: str, to: str | None, expect: str | None) -> None:
+        """Put a commit of the mirror of `repo` on a farm branch of `to` (None: of `repo`).
+
+        `expect` is the id that the branch must have there, None: it must not exist. Nothing happens when
+        it holds the commit already. Raises RemoteRefused with the remote's words.
+        """
+        target = repo if to is None else to
+        if not _BRANCH.fullmatch(branch) or _FORBIDDEN.search(branch):
+            raise RemoteRefused(f"{branch!r} is not pushed: only farm/... and farm-certified/... branches are")
+        now, default = self._remote(target, branch)
+        if now == commit:
+            return
+        if default == f"refs/heads/{branch}":
+            raise RemoteRefused(f"{branch!r} is the default branch of {_shown(target)}; nothing was pushed")
+        if now != expect:
+            raise RemoteRefused(
+                f"{branch!r} of {_shown(target)} holds {now or 'nothing'}, expected {expect or 'nothing'}"
+            )
+        lease = f"--force-with-lease=refs/heads/{branch}:{expect or ''}"
+        refspec = f"{commit}:refs/heads/{branch}"
+        mirror = self._known(repo, commit)
+        done = self._git.run(mirror, "push", "--porcelain", "--no-verify", lease, self._url(target), refspec)
+        if done.status != 0:
+            raise RemoteRefused(
+                f"{_shown(target)} did not take {branch!r}: {self._words(target, done)}; "
+                "check its permissions or give --push-to"
+            )
+
+    def _has(self, mirror: Path, commit: str) -> bool:
+        return mirror.exists() and self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status == 0
+
+    def _known(self, repo: str, commit: str) -> Path:
+        mirror = self._mirror(repo)
+        if not _FULL_ID.fullmatch(commit):
+            raise RepositoryError(f"{commit!r} is not a full commit id")
+        if not self._has(mirror, commit):
+            self._fetch(repo)
+        if not self._has(mirror, commit):
+            raise RepositoryError(f"{_shown(repo)} has no commit {commit}; check --base")
+        return mirror
+
+    def _mirror(self, repo: str) -> Path:
+        name = re.sub(r"[^A-Za-z0-9]+", "-", repo.rstrip("/").rsplit("/", 1)[-1]).strip("-")[:32]
+        key = hashlib.sha256(self._url(repo).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return self._state / "mirrors" / f"{name}-{key}.git"
+
+    def _fetch(self, repo: str) -> Path:
+        mirror = self._mirror(repo)
+        url = self._url(repo)
+        with _locked(mirror.with_suffix(".lock")):
+            if repo.startswith(_BUILTIN):
+                self._materialise(repo)
+            fresh = not mirror.exists()
+            if fresh:
+                self._init(mirror)
+            refspecs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+            options = ("--quiet", "--prune", "--no-tags", "--no-write-fetch-head")
+            done = self._git.run(mirror, "fetch", *options, url, *refspecs)
+            if done.status != 0:
+                if fresh:
+                    shutil.rmtree(mirror)
+                words = self._words(repo, done)
+                raise RepositoryError(f"{_shown(repo)} cannot be read as a git repo: {words}; check --repo")
+        return mirror
+
+    def _init(self, folder: Path) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+            new = Path(place) / "new.git"
+            self._git.must(None, "init", "--quiet", "--bare", "--template=", str(new))
+            new.rename(folder)
+
+    def _default(self, repo: str) -> str:
+        done = self._git.run(None, "ls-remote", "--symref", self._url(repo), "HEAD")
+        for line in done.out.decode("utf-8", "replace").splitlines():
+            value, _, name = line.partition("\t")
+            if name == "HEAD":
+                return value.removeprefix("ref: refs/heads/")
+        raise RepositoryError(f"{_shown(repo)} has no default branch; give --base")
+
+    def _remote(self, to: str, branch: str) -> tuple[str | None, str | None]:
+        done = self._git.run(None, "ls-remote", "--symref", self._url(to), "HEAD", f"refs/heads/{branch}")
+        if done.status != 0:
+            raise RemoteRefused(f"{_shown(to)} does not answer: {self._words(to, done)}; check --push-to")
+        now, default = None, None
+        for line in done.out.decode("utf-8", "replace").splitlines():
+            value, _, name = line.partition("\t")
+            if name == f"refs/heads/{branch}":
+                now = value
+            if name == "HEAD" and value.startswith("ref: "):
+                default = value.removeprefix("ref: ")
+        return now, default
+
+    def _url(self, repo: str) -> str:
+        if repo.startswith(_BUILTIN):
+            return str((self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute())
+        if _URL.fullmatch(repo):
+            return repo
+        path = Path(repo).expanduser().absolute()
+        if "\0" in repo or "\n" in repo or not path.exists():
+            raise RepositoryError(f"{repo!r} is neither a git URL nor a path that exists; check --repo")
+        return str(path)
+
+    def _builtin_name(self, repo: str) -> str:
+        name = repo.removeprefix(_BUILTIN)
+        if name not in self._builtin:
+            raise RepositoryError(f"no built-in repo {name!r}; there is {', '.join(sorted(self._builtin))}")
+        return name
+
+    def _materialise(self, repo: str) -> None:
+        name = self._builtin_name(repo)
+        files = read_tree(self._builtin[name])
+        tree = {path: entry for path, entry in files.items() if not _DEBRIS & set(path.split("/"))}
+        place = Path(self._url(repo))
+        if not place.exists():
+            self._init(place)
+        message = f"{name}: the built-in target repo\n"
+        write_commit(self._git, place, "refs/heads/main", tree, None, message, Author(), _BUILTIN_DATE_S)
+
+    def _words(self, repo: str, done: Done) -> str:
+        lines = [*done.out.decode("utf-8", "replace").splitlines(), *done.err.splitlines()]
+        said = [
+            line.removeprefix("fatal: ").strip() for line in lines if line.startswith(("!", "fatal:", "remote:"))
+        ]
+        text = "; ".join(said or lines) or f"git ended with {done.status}"
+        return text.replace(self._url(repo), _shown(repo))
+
+
+def _shown(repo: str) -> str:
+    """A repo's name for messages, without the password that a URL may hold."""
+    return re.sub(r"//[^/@\s]*@", "//", repo)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
