@@ -190,6 +190,8 @@ class Builder:
         if x.op == "constant":
             self.forget(x)
             return self.add("constant", TileType(x.type.dtype, shape), value=x.attrs["value"])
+        if not x.type.shape and not all(dim.one for dim in shape):
+            return self.add("splat", TileType(x.type.dtype, shape), x)
         ones = (Dim("1", (1,) * self.lanes),) * (len(shape) - len(x.type.shape))
         x = self.reshape(x, ones + x.type.shape)
         assert x.type is not None

@@ -306,6 +306,8 @@ class Printer:
             return self.inline[node]
         if node.op in ("extent", "stride"):
             return self.names.measure(node)
+        if node.op == "param":
+            return self.names.param(node.attrs["param"])
         return self.names.of(node)
 
     def tile_value(self, node: Node) -> str:
@@ -402,6 +404,17 @@ class Printer:
 
     def _broadcast(self, node: Node) -> str:
         return f"broadcast({self.tile_value(node.operands[0])}, {self._shape(node)})"
+
+    def _splat(self, node: Node) -> str:
+        x = node.operands[0]
+        assert node.type is not None and x.type is not None
+        if x.type.dtype.code in ("i32", "bool"):
+            return f"broadcast_scalar({self.value(x)}, {self._shape(node)})"
+        ones = const_shape(("1",) * len(node.type.shape))
+        return f"{self.value(x)}.reshape({ones}).broadcast({self._shape(node)})"
+
+    def _num_tiles(self, node: Node) -> str:
+        raise Refusal(node.place, "no rule for ct.num_tiles", "compute it with ct.cdiv")  # type: ignore[arg-type]
 
     def _widen(self, node: Node) -> str:
         assert node.type is not None
