@@ -20,7 +20,7 @@ PREDICATES = {
     "ge": "GreaterThanOrEqual",
 }  # fmt: skip
 #: Operations that may be written inside another expression.
-INLINABLE = ("binary", "unary", "fma", "compare", "select", "constant")
+INLINABLE = ("binary", "unary", "fma", "compare", "select")
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Printer:
     ordered: dict[str, bool] = field(default_factory=dict)  #: arrays whose accesses form a chain
     uses: dict[Node, int] = field(default_factory=dict)
     inline: dict[Node, str] = field(default_factory=dict)
+    scopes: list[dict[tuple[str, str], str]] = field(default_factory=lambda: [{}])  #: constants defined so far
     partitions: dict[tuple[str, tuple[str, ...], str], str] = field(default_factory=dict)
 
     def body(self, root: Block) -> list[str]:
@@ -150,18 +151,29 @@ class Printer:
         if self._may_inline(node, text, block, position):
             self.inline[node] = text
             return
+        typed = (text, self.type(node.type))
+        if node.op == "constant":
+            for scope in self.scopes:
+                if typed in scope:
+                    self.names.share(node, scope[typed])
+                    return
         name = self.names.of(node)
-        self.line(f"let {name}: {self.type(node.type)} = {text};")
+        self.scopes[-1][typed] = name
+        self.line(f"let {name}: {typed[1]} = {text};")
 
     def _may_inline(self, node: Node, text: str, block: Block, position: int) -> bool:
-        if node.op in ("block", "blocks") or (node.op == "constant" and node.type == _SCALAR_INT(node)):
-            return node.op == "constant"
+        if node.op == "constant":
+            return self._plain_scalar(node) or text.startswith("broadcast_scalar(")
         if node.name is not None or node.op not in INLINABLE or len(text) > INLINE_WIDTH:
             return False
         if self.uses.get(node, 0) != 1:
             return False
         later = block.nodes[position + 1 :]
         return any(node in other.operands and other.op in INLINABLE for other in later)
+
+    @staticmethod
+    def _plain_scalar(node: Node) -> bool:
+        return node.type is not None and not node.type.shape and node.type.dtype.code in ("i32", "bool")
 
     def _loop(self, node: Node) -> None:
         assert node.body is not None
@@ -180,7 +192,9 @@ class Printer:
 
     def _inside(self, block: Block, region: Node) -> None:
         self.depth += 1
+        self.scopes.append({})
         self.block(block)
+        self.scopes.pop()
         updates = []
         for result, end in zip(region.attrs.get("results", []), block.results, strict=True):
             name, value = self.names.of(result), self.value(end)
@@ -220,7 +234,7 @@ class Printer:
             unit=self.units[array.name],
             checked=node.attrs["checked"],
             masked=node.attrs["masked"],
-            padded=node.op == "gather" and (node.attrs["checked"] or node.attrs["masked"]),
+            padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
             ordered=ordered,
             latency=node.attrs["latency"] or 0,
         )
@@ -250,8 +264,13 @@ class Printer:
             return float_literal(float(number))
         if element in ("i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"):
             return f"{int(number)}{element}"
+        text = f"convert_scalar({float_literal(float(number))})"
+        for scope in self.scopes:
+            if (text, element) in scope:
+                return scope[text, element]
         name = self.names.fresh("pad")
-        self.line(f"let {name}: {element} = convert_scalar({float_literal(float(number))});")
+        self.line(f"let {name}: {element} = {text};")
+        self.scopes[-1][text, element] = name
         return name
 
     def _write(self, node: Node) -> None:
@@ -373,9 +392,12 @@ class Printer:
             return f"constant({float_literal(float(value), element)}, {self._shape(node)})"
         if value == 0 and math.copysign(1, float(value)) > 0:
             return f"constant({element}::ZERO, {self._shape(node)})"
-        wide = self.names.fresh(constant_name(float(value)))
         shape = tuple(dim.code for dim in node.type.shape)
-        self.line(f"let {wide}: {tile_type('f32', shape)} = constant({float_literal(float(value))}, {self._shape(node)});")
+        typed = (f"constant({float_literal(float(value))}, {self._shape(node)})", tile_type("f32", shape))
+        wide = next((scope[typed] for scope in self.scopes if typed in scope), None)
+        if wide is None:
+            wide = self.scopes[-1][typed] = self.names.fresh(f"{constant_name(float(value))}_f32")
+            self.line(f"let {wide}: {typed[1]} = {typed[0]};")
         return f"convert_tile({wide})"
 
     def _convert(self, node: Node) -> str:
@@ -527,10 +549,6 @@ class Printer:
 
     def _ftz(self, node: Node) -> str:
         return "ftz::Enabled" if node.attrs.get("ftz") else "ftz::Disabled"
-
-
-def _SCALAR_INT(node: Node) -> TileType | None:
-    return node.type if node.type and not node.type.shape and node.type.dtype.code in ("i32", "bool") else None
 
 
 def _call_like(text: str) -> bool:
