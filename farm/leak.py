@@ -72,6 +72,18 @@ class LeakReport:
         """Whether a box may have these places."""
         return not self.findings
 
+    @property
+    def summary(self) -> str:
+        """One sentence for a trace: the first places that give something away, or that there are none."""
+        if self.clean:
+            return f"nothing hidden can be read in {len(self.places)} places"
+        shown = "; ".join(
+            f"{leak.place}: {leak.path} gives away {leak.hidden} ({leak.detail})" for leak in self.findings[:3]
+        )
+        more = len(self.findings) - 3
+        rest = f"; and {more} more" if more > 0 else ""
+        return f"the box could read the hidden implementation: {shown}{rest}; remove it or hide it in the recipe"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -108,9 +120,7 @@ class LeakScan:
         texts = [entry.data for entry in visible.values() if not is_binary(entry.data)]
         public = {name for name in bare.symbols if any(has_word(text, name.encode()) for text in texts)}
         return Answer(
-            blobs={
-                sha256(e.data): path for path, e in bare.hidden.items() if len(e.data.split()) >= RUN_TOKENS
-            },
+            blobs={sha256(e.data): path for path, e in bare.hidden.items() if len(e.data.split()) >= RUN_TOKENS},
             runs={path: found for path, found in runs.items() if found},
             common=frozenset(run for run, count in counts.items() if count > COMMON_FILES),
             secret=tuple(name for name in bare.symbols if name not in public),
@@ -170,9 +180,7 @@ def copied_text(answer: Answer, place: str, path: str, runs: frozenset[int]) -> 
         needed = min(MOST_RUNS, max(FEWEST_RUNS, len(wanted) // 2))
         whole = len(wanted) >= FEWEST_RUNS and len(shared) >= WHOLE * len(wanted)
         if len(rare) >= needed or whole:
-            detail = (
-                f"{len(shared)} of {len(wanted)} runs of {RUN_TOKENS} tokens, {len(rare)} not boilerplate"
-            )
+            detail = f"{len(shared)} of {len(wanted)} runs of {RUN_TOKENS} tokens, {len(rare)} not boilerplate"
             found.append(Leak(kind=LeakKind.TEXT, place=place, path=path, hidden=hidden, detail=detail))
     return found
 

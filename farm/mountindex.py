@@ -149,16 +149,15 @@ class MountIndex:
         """What was indexed."""
         return self._meta.place
 
-    def leaks(self, answer: Answer) -> tuple[tuple[Leak, ...], tuple[Leak, ...]]:
-        """Leaks and mentions in the mount. A name that the base uses for itself says nothing here."""
+    def leaks(self, answer: Answer) -> tuple[Leak, ...]:
+        """Leaks in the mount. A name that the base uses for itself says nothing here."""
         name = self._mount.name
         leaks: list[Leak] = []
-        for digest in answer.blobs.keys() & self._by_digest.keys():
+        for digest in sorted(answer.blobs.keys() & self._by_digest.keys()):
             leaks += same_bytes(answer, name, self._by_digest[digest], digest)
         for number, runs in self._files_with(answer.all_runs).items():
             leaks += copied_text(answer, name, self._meta.files[number][0], frozenset(runs))
-        found, mentions = self._named(answer)
-        return (*leaks, *found), mentions
+        return (*leaks, *self._named(answer))
 
     def _files_with(self, wanted: Iterable[int]) -> dict[int, set[int]]:
         found: dict[int, set[int]] = {}
@@ -174,19 +173,14 @@ class MountIndex:
                     at += 1
         return found
 
-    def _named(self, answer: Answer) -> tuple[tuple[Leak, ...], tuple[Leak, ...]]:
+    def _named(self, answer: Answer) -> Iterator[Leak]:
         with self._folder.joinpath("names").open("rb") as file:
             hit = [name for name in answer.secret if self._maybe(file.fileno(), name.encode())]
         if not hit:
-            return (), ()
-        leaks: list[Leak] = []
-        mentions: list[Leak] = []
+            return
         for path, data in _contents(self._mount.folder):
             if any(name.encode() in data for name in hit):
-                found, said = names(answer, self._mount.name, path, data)
-                leaks += found
-                mentions += said
-        return tuple(leaks), tuple(mentions)
+                yield from names(answer, self._mount.name, path, data)[0]
 
     def _maybe(self, fd: int, name: bytes) -> bool:
         probes = _probes(digest64(name), self._meta.bits)
