@@ -142,7 +142,7 @@ class MountIndex:
         self._mount = mount
         self._folder = folder
         self._meta = decode(_Meta, json.loads(folder.joinpath("files.json").read_text()))
-        self._by_digest = {digest: path for path, digest in self._meta.files}
+        self._by_digest = {digest: path for path, digest in reversed(self._meta.files)}
 
     @property
     def place(self) -> ScannedPlace:

@@ -148,12 +148,7 @@ def _row(
 def _signature_proof(signature: Signature, entry: str, comparison: Comparison | str) -> SignatureProof:
     if isinstance(comparison, str):
         return SignatureProof(
-            signature=signature.id,
-            kernel=signature.kernel,
-            entry=entry,
-            same=False,
-            rules=(),
-            difference=comparison,
+            signature=signature.id, kernel=signature.kernel, entry=entry, same=False, rules=(), difference=comparison
         )
     difference = None if comparison.difference is None else str(comparison.difference)
     return SignatureProof(
