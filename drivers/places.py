@@ -103,6 +103,4 @@ def _private(folder: Path) -> bool:
         found = folder.lstat()
     except OSError:
         return False
-    return (
-        stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700
-    )
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700
