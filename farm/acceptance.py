@@ -32,9 +32,7 @@ def decide(
 ) -> Decision:
     """What the report means. Believes no summary: a certified pass is checked against its certificate."""
     if report.diagnosis is not None:
-        return Decision(
-            judgement=Judgement.REJECT, reason=report.diagnosis.summary, fault=report.diagnosis.fault
-        )
+        return Decision(judgement=Judgement.REJECT, reason=report.diagnosis.summary, fault=report.diagnosis.fault)
     results = {result.gate: result for result in report.gates}
     for gate in GateName:
         result = results.get(gate)

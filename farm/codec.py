@@ -55,9 +55,7 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
             return tuple(_decode(args[0], item, f"{where}[{i}]") for i, item in enumerate(data))
         if len(args) != len(data):
             raise CodecError(f"{where}: expected {len(args)} items, got {len(data)}")
-        return tuple(
-            _decode(a, item, f"{where}[{i}]") for i, (a, item) in enumerate(zip(args, data, strict=True))
-        )
+        return tuple(_decode(a, item, f"{where}[{i}]") for i, (a, item) in enumerate(zip(args, data, strict=True)))
     if origin is dict:
         if not isinstance(data, dict):
             raise CodecError(f"{where}: expected an object, got {type(data).__name__}")

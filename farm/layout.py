@@ -97,9 +97,7 @@ def find_package(tree: Tree, layout: Layout) -> Package:
     if not roots:
         raise RepositoryError(f"the repository has no folder that holds {wanted}; check --repo and --recipe")
     if len(roots) > 1:
-        raise RepositoryError(
-            f"several folders hold {wanted}: {', '.join(sorted(roots))}; the recipe wants one"
-        )
+        raise RepositoryError(f"several folders hold {wanted}: {', '.join(sorted(roots))}; the recipe wants one")
     root = roots.pop()
     return Package(root=root, name=root.rsplit("/", 1)[-1], layout=layout)
 

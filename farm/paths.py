@@ -1,9 +1,7 @@
 """Which paths a tree may hold: what git would refuse to check out somewhere is refused here."""
 
 #: Code points that HFS+ leaves out when it compares names.
-_HFS_IGNORED = frozenset(
-    {0x200C, 0x200D, 0x200E, 0x200F, 0xFEFF, *range(0x202A, 0x202F), *range(0x206A, 0x2070)}
-)
+_HFS_IGNORED = frozenset({0x200C, 0x200D, 0x200E, 0x200F, 0xFEFF, *range(0x202A, 0x202F), *range(0x206A, 0x2070)})
 #: NTFS short names of `.git` and `.gitmodules`.
 _SHORT_NAMES = {".git": ("git~1",), ".gitmodules": tuple(f"gitmod~{n}" for n in range(1, 5))}
 

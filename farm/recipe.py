@@ -103,9 +103,7 @@ def _layout_problems(layout: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with a layout table as written, beyond its types."""
     paths = {name: _texts(layout.get(name)) for name in PATHS}
     for name, texts in paths.items():
-        for unknown in sorted(
-            {word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS
-        ):
+        for unknown in sorted({word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS):
             yield f"{name}: {{{unknown}}} is unknown, paths may hold {{package}} and {{op}}"
     for name in ("package_holds", "tests", "implementation", "change_set"):
         if layout.get(name) == []:
@@ -113,9 +111,7 @@ def _layout_problems(layout: Mapping[str, Any]) -> Iterator[str]:
     for name in ("tests", "implementation"):
         yield from (f"{name}: {text!r} lacks {{op}}" for text in paths[name] if "{op}" not in text)
     for name in ("registration", "modules"):
-        yield from (
-            f"change_set: it lacks {text!r}" for text in paths[name] if text not in paths["change_set"]
-        )
+        yield from (f"change_set: it lacks {text!r}" for text in paths[name] if text not in paths["change_set"])
     if layout.get("source") is not None and layout.get("source") == layout.get("target"):
         yield "target: it is the source backend"
 

@@ -55,16 +55,12 @@ def decide(fault: Fault, counts: Counts, *, repeats: bool) -> Decision:
                 )
             if repeats:
                 return Decision(after=After.FAIL, reason="another attempt would have identical inputs")
-            return Decision(
-                after=After.ATTEMPT, reason=f"attempt {counts.attempt} of {counts.attempts} failed"
-            )
+            return Decision(after=After.ATTEMPT, reason=f"attempt {counts.attempt} of {counts.attempts} failed")
         case Fault.DSL_LIMIT | Fault.COMPILER_BUG | Fault.UNSUPPORTED | Fault.INTEGRITY:
             return Decision(after=After.FAIL, reason=f"{fault} is final: trying again changes nothing")
         case Fault.HANG | Fault.ENV | Fault.INFRA:
             if counts.transients >= counts.transient_retries:
-                return Decision(
-                    after=After.FAIL, reason=f"{counts.transients} transient retries did not help"
-                )
+                return Decision(after=After.FAIL, reason=f"{counts.transients} transient retries did not help")
             return Decision(
                 after=After.TRANSIENT,
                 reason=f"transient retry {counts.transients + 1} of {counts.transient_retries}",

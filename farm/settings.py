@@ -41,7 +41,7 @@ class Worker(Section):
     """A worker that leaves a message lying this long with hands free is restarted, seconds."""
     stop_grace_s: float = Field(default=20.0, ge=0)
     """Running tasks may finish this long after a request to stop, seconds."""
-    spine: str = "workers.conversion:build_spine"
+    spine: str = "workers.assembly:build_spine"
     """`module:function` that makes the spine from (Settings, Ledger)."""
     listeners: tuple[str, ...] = ()
     """`module:function`s that make listeners from (Settings, Ledger)."""
@@ -78,6 +78,17 @@ class Limits(Section):
     """Free space in the state folder below which no job starts, bytes."""
 
 
+class Boxes(Section):
+    """What boxes may use."""
+
+    at_once: int = Field(default=0, ge=0)
+    """Boxes that run at once on this host; 0: one a core."""
+    memory_bytes: int = Field(default=8 << 30, gt=0)
+    """Memory of one box, bytes."""
+    image: str | None = None
+    """Image with a base system of its own; unset: the embedded one, which uses the host's folders."""
+
+
 class Embedded(Section):
     """The farm that belongs to a state folder and is started on demand."""
 
@@ -92,7 +103,10 @@ class Settings(Section):
     """State folder of the embedded farm: ledger, artifacts, Redis, logs."""
     toolchain: Path
     """Root of the conversion toolchain."""
+    gpu: str = Field(default="sm_90", pattern=r"^sm_[0-9]+[a-z]?$")
+    """GPU architecture that the compilers aim at."""
     worker: Worker = Worker()
+    boxes: Boxes = Boxes()
     broker: Broker = Broker()
     ledger: LedgerSettings = LedgerSettings()
     limits: Limits = Limits()
@@ -138,6 +152,11 @@ def restore(text: str) -> Settings:
         return Settings.model_validate_json(text)
     except ValidationError as error:
         raise ConfigurationError(_listed(error, "settings")) from None
+
+
+def inherited() -> dict[str, str]:
+    """This process's environment, for children that need it (git's proxies, Docker's address)."""
+    return dict(os.environ)
 
 
 def runtime_home(environ: Mapping[str, str] | None = None) -> Path | None:

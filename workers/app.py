@@ -84,9 +84,7 @@ class CeleryQueue:
 
     def _send(self, task: str, subject: str, args: tuple[str, ...], after_s: float) -> None:
         try:
-            self._app.send_task(
-                task, args, task_id=f"{subject}/{secrets.token_hex(4)}", countdown=after_s or None
-            )
+            self._app.send_task(task, args, task_id=f"{subject}/{secrets.token_hex(4)}", countdown=after_s or None)
         except OperationalError as error:
             raise BrokerUnavailable(f"Redis took no message: {error}") from error
 

@@ -167,9 +167,7 @@ def read_commit(at: Git, repo: Path, commit: str) -> dict[str, Entry]:
         mode, kind, blob = head.decode().split()
         path = name.decode("utf-8", "surrogateescape")
         if kind != "blob":
-            raise RepositoryError(
-                f"{path!r} of {commit[:12]} is a submodule; commit its files to the repo itself"
-            )
+            raise RepositoryError(f"{path!r} of {commit[:12]} is a submodule; commit its files to the repo itself")
         rows.append((path, _mode(mode), blob))
     blobs = read_objects(at, repo, [blob for _, _, blob in rows])
     return {path: Entry(mode, blobs[blob]) for path, mode, blob in rows}
@@ -191,9 +189,7 @@ def read_objects(at: Git, repo: Path, ids: Sequence[str]) -> dict[str, bytes]:
         end = out.index(b"\n", start)
         head = out[start:end].decode("utf-8", "replace").split()
         if len(head) != 3:
-            raise RepositoryError(
-                f"object {name} is missing from {repo}; remove that folder and run it again"
-            )
+            raise RepositoryError(f"object {name} is missing from {repo}; remove that folder and run it again")
         size = int(head[2])
         found[name] = out[end + 1 : end + 1 + size]
         start = end + 1 + size + 1

@@ -31,9 +31,7 @@ class Landing:
     gates: tuple[GateResult, ...]
     evidence_sha256: str  #: of the evidence in the artifact store
     versions: Mapping[str, str]  #: of the toolchain's parts
-    when_s: (
-        int  #: fixed by the job, so that a repeated landing gives the same commit; seconds since the epoch
-    )
+    when_s: int  #: fixed by the job, so that a repeated landing gives the same commit; seconds since the epoch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +75,7 @@ def _require(landing: Landing, gate: GateName, result: GateResult | None) -> Non
         ruling = Ruling.NOT_RUN if result is None else result.ruling
         raise NotAccepted(f"gate {gate} of {landing.job} says {ruling}; nothing is landed without all three")
     if result.basis is None or (landing.accept is Accept.MEASURED and result.basis is not Basis.MEASURED):
-        raise NotAccepted(
-            f"gate {gate} of {landing.job} is not measured; --accept certified lands it as such"
-        )
+        raise NotAccepted(f"gate {gate} of {landing.job} is not measured; --accept certified lands it as such")
 
 
 def land(repositories: Repositories, landing: Landing, bare_tree: Tree, patch: Patch) -> Landed:

@@ -74,7 +74,7 @@ class Preparer:
         )
 
     def prepare(
-        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: str | None
+        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: bytes | None
     ) -> dict[str, bytes]:
         """Make the attempt's workspace and order, unless they are there; artifacts to keep, by name.
 
@@ -82,7 +82,7 @@ class Preparer:
         """
         if at.prepared.exists():
             return {}
-        self._check_space(at.root)
+        self.check_space(at.root)
         subject = self.subject(run, job)
         ensure_warm(subject.bare.crate, self._toolchain, self._environ, lambda _: None)
         shutil.rmtree(at.root, ignore_errors=True)
@@ -93,7 +93,9 @@ class Preparer:
         if not report.clean:
             raise LeakFound(report.summary)
         make_out(at.out)
-        order = self.order(subject, run, job, executors, previous)
+        if previous is not None:
+            (at.out / "previous-trace.json").write_bytes(previous)
+        order = self.order(subject, run, job, executors, None if previous is None else "/out/previous-trace.json")
         at.order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         at.prepared.write_text(json.dumps({"workspace": workspace.digest}), encoding="utf-8")
         return {"leak-scan.json": certificate, "order.json": at.order.read_bytes()}
@@ -125,7 +127,8 @@ class Preparer:
             previous_trace=previous,
         )
 
-    def _check_space(self, folder: Path) -> None:
+    def check_space(self, folder: Path) -> None:
+        """Raises NoSpace when too little is free where `folder` is or will be."""
         there = next(parent for parent in folder.parents if parent.exists())
         free = shutil.disk_usage(there).free
         if free < self._min_free_bytes:

@@ -64,14 +64,10 @@ class Repositories:
         mirror = self._known(repo, commit)
         return read_commit(self._git, mirror, commit)
 
-    def write_commit(
-        self, repo: str, tree: Tree, parent: str, message: str, author: Author, when_s: int
-    ) -> str:
+    def write_commit(self, repo: str, tree: Tree, parent: str, message: str, author: Author, when_s: int) -> str:
         """Write a commit with this tree to the mirror, from bytes; equal inputs give an equal id."""
         mirror = self._known(repo, parent)
-        key = hashlib.sha256(
-            "\0".join((tree_digest(tree), parent, message, str(when_s))).encode()
-        ).hexdigest()
+        key = hashlib.sha256("\0".join((tree_digest(tree), parent, message, str(when_s))).encode()).hexdigest()
         ref = f"refs/farm-commits/{key[:32]}"
         with _locked(mirror.with_suffix(".lock")):
             return write_commit(self._git, mirror, ref, tree, parent, message, author, when_s)
@@ -88,9 +84,7 @@ class Repositories:
         """
         target = repo if to is None else to
         if not _BRANCH.fullmatch(branch) or _FORBIDDEN.search(branch):
-            raise RemoteRefused(
-                f"{branch!r} is not pushed: only farm/... and farm-certified/... branches are"
-            )
+            raise RemoteRefused(f"{branch!r} is not pushed: only farm/... and farm-certified/... branches are")
         now, default = self._remote(target, branch)
         if now == commit:
             return
@@ -204,9 +198,7 @@ class Repositories:
     def _words(self, repo: str, done: Done) -> str:
         lines = [*done.out.decode("utf-8", "replace").splitlines(), *done.err.splitlines()]
         said = [
-            line.removeprefix("fatal: ").strip()
-            for line in lines
-            if line.startswith(("!", "fatal:", "remote:"))
+            line.removeprefix("fatal: ").strip() for line in lines if line.startswith(("!", "fatal:", "remote:"))
         ]
         text = "; ".join(said or lines) or f"git ended with {done.status}"
         return text.replace(self._url(repo), _shown(repo))

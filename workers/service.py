@@ -56,9 +56,7 @@ class Service:
 
     def __init__(self, settings: Settings, settings_path: Path, *, chores: tuple[Chore, ...] = ()) -> None:
         self._settings = settings
-        self._argv = python_module(
-            "workers.app", str(settings_path), str(settings_path.with_suffix(".ready"))
-        )
+        self._argv = python_module("workers.app", str(settings_path), str(settings_path.with_suffix(".ready")))
         self._chores = chores
         self._ledger = Ledger(settings.ledger_url)
         self._queue: Queue = open_queue(settings)

@@ -231,9 +231,7 @@ class _Hop:
         summary = f"its worker vanished {losses} times in a row while the job was {self._job.state}"
         failed = Failed(fault=Fault.INFRA, summary=summary)
         # If cleaning up kills the worker as well, it is not tried a second time.
-        artifacts = (
-            self._runtime.spine.abandon(self._job, failed) if losses == self._limits.lost_leases else {}
-        )
+        artifacts = self._runtime.spine.abandon(self._job, failed) if losses == self._limits.lost_leases else {}
         change = Change(summary=summary, fault=Fault.INFRA, charge=Charge.ATTEMPT, artifacts=artifacts)
         return self._move(JobState.FAILED, change)
 

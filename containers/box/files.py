@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, TypeVar
 
-from farm.codec import decode, encode
+from farm.codec import CodecError, decode, encode
 
 T = TypeVar("T")
 
@@ -21,7 +21,15 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path, kind: type[T]) -> T:
     """The record in a file. Raises CodecError naming the place, OSError when it cannot be read."""
-    return decode(kind, json.loads(path.read_text(encoding="utf-8")))
+    return parse_json(path.read_bytes(), kind)
+
+
+def parse_json(data: bytes, kind: type[T]) -> T:
+    """The record that JSON text describes. Raises CodecError when it is not one."""
+    try:
+        return decode(kind, json.loads(data))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CodecError(f"not JSON: {error}") from error
 
 
 def append_event(out: Path, action: str, **fields: Any) -> None:

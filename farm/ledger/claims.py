@@ -46,7 +46,5 @@ class Claims(Part):
         table = schema.claims
         with self._database.write() as connection:
             connection.execute(
-                update(table)
-                .where(table.c.name == name, table.c.fence == fence)
-                .values(owner=None, until=0.0)
+                update(table).where(table.c.name == name, table.c.fence == fence).values(owner=None, until=0.0)
             )

@@ -33,9 +33,7 @@ class History(Part):
         """Append events of a job that go with no transition. Raises UnknownJob."""
         with self._database.write() as connection:
             row = job_row(connection, job_id)
-            log_events(
-                connection, at=self._clock(), run=row.run, job=row.id, attempt=row.attempt, events=events
-            )
+            log_events(connection, at=self._clock(), run=row.run, job=row.id, attempt=row.attempt, events=events)
 
     def attempts(self, job_id: str) -> tuple[Attempt, ...]:
         """The attempts of a job, first one first."""
@@ -49,9 +47,7 @@ class History(Part):
         table = schema.artifacts
         with self._database.read() as connection:
             number = job_row(connection, job_id).attempt if attempt is None else attempt
-            query = select(table.c.name, table.c.sha256).where(
-                table.c.job == job_id, table.c.attempt == number
-            )
+            query = select(table.c.name, table.c.sha256).where(table.c.job == job_id, table.c.attempt == number)
             return {row.name: row.sha256 for row in connection.execute(query.order_by(table.c.name))}
 
     def gates(self, job_id: str, *, attempt: int | None = None) -> tuple[GateResult, ...]:

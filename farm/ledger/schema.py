@@ -22,9 +22,7 @@ metadata = MetaData()
 # SQLite only counts up by itself in a column of type INTEGER.
 _sequence = BigInteger().with_variant(Integer(), "sqlite")
 
-meta = Table(
-    "meta", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False)
-)
+meta = Table("meta", metadata, Column("name", String, primary_key=True), Column("value", String, nullable=False))
 
 runs = Table(
     "runs",

@@ -92,9 +92,7 @@ def _rows() -> dict[Key, Target]:
             for owner in owners:
                 for fail_class in fail_classes:
                     for visit in visits:
-                        key = Key(
-                            stage=stage, visit=visit, verdict=verdict, owner=owner, fail_class=fail_class
-                        )
+                        key = Key(stage=stage, visit=visit, verdict=verdict, owner=owner, fail_class=fail_class)
                         rows[key] = target
 
     every = tuple(Owner)

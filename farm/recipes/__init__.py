@@ -42,9 +42,7 @@ class BoxIO(Protocol):
     out: Path  #: the artifact folder
     toolchain: Path  #: root of the toolchain, read-only
 
-    def run(
-        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float
-    ) -> ProcessResult:
+    def run(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> ProcessResult:
         """Run a process; its whole tree is killed at the time limit. `env` is the whole environment."""
 
     def log(self, text: str) -> None:

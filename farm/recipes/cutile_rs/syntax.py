@@ -39,9 +39,7 @@ class Source:
         try:
             self.tree = ast.parse(data, filename=path)
         except SyntaxError as error:
-            raise RepositoryError(
-                f"{path}:{error.lineno or 1}: not readable as Python: {error.msg}"
-            ) from error
+            raise RepositoryError(f"{path}:{error.lineno or 1}: not readable as Python: {error.msg}") from error
         except ValueError as error:
             raise RepositoryError(f"{path}:1: not readable as Python: {error}") from error
 

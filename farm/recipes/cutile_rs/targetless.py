@@ -103,9 +103,7 @@ class _Remover:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
             call, added = node.value, node.value.args[0]
             name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            return (name == "append" and self._names_target(added)) or (
-                name == "extend" and self._vanishes(added)
-            )
+            return (name == "append" and self._names_target(added)) or (name == "extend" and self._vanishes(added))
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             return any(self._always_skips(item) for item in node.decorator_list)
         return False

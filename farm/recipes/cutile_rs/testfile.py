@@ -108,9 +108,7 @@ class _Adder:
             return
         indent, newline = self.source.indent(binding[0]).decode(), self.source.newline.decode()
         element = (
-            f'["{self.layout.target}"]'
-            if isinstance(item.literal, ast.List)
-            else f'("{self.layout.target}",)'
+            f'["{self.layout.target}"]' if isinstance(item.literal, ast.List) else f'("{self.layout.target}",)'
         )
         lines = (
             f'{indent}if {self._available()}("{self.layout.target}"):',

@@ -36,9 +36,7 @@ def _listing(folder: Path) -> dict[bytes, tuple[str, bytes]]:
 
 
 @pytest.mark.shared
-def test_every_handed_pair_of_folders_comes_out_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_handed_pair_of_folders_comes_out_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = _shared()
     if shared is None:
         pytest.skip("TILEFARM_SHARED is not set")

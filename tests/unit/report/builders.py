@@ -69,9 +69,7 @@ def stage_b_failed(finding: Finding | None = FINDING) -> AttemptEvidence:
         validators=(ValidatorExit(name="kernel-compiles", exit_code=1, message="no kernel.rs"),),
         summary="the kernel uses sin",
     )
-    passed = Reply(
-        verdict=Verdict.PASS, owner=None, fault=None, fail_class=None, summary="8 of 8 rows traced"
-    )
+    passed = Reply(verdict=Verdict.PASS, owner=None, fault=None, fail_class=None, summary="8 of 8 rows traced")
     return AttemptEvidence(
         number=1,
         result=BoxResult(

@@ -30,9 +30,7 @@ def test_a_failed_stage_gives_place_owner_and_the_findings_advice() -> None:
 
 def test_a_step_error_outweighs_what_the_box_said_before_it() -> None:
     attempt = stage_b_failed()
-    error = StepError(
-        state=JobState.LANDING, fault=Fault.INFRA, message="remote is read-only", log_tail="denied"
-    )
+    error = StepError(state=JobState.LANDING, fault=Fault.INFRA, message="remote is read-only", log_tail="denied")
     ended = AttemptEvidence(number=1, result=attempt.result, error=error, artifacts=("out/patch.bin",))
     trace = build_trace(RUN, job("wave", JobState.FAILED, fault=Fault.INFRA), (ended,))
     assert trace.where == "landing"
@@ -80,9 +78,7 @@ def test_a_waiting_job_says_what_it_waits_for() -> None:
 
 def test_the_command_to_reproduce_names_repo_base_and_recipe() -> None:
     trace = build_trace(RUN, job("relu", JobState.CANCELLED), ())
-    assert (
-        trace.reproduce == f"farm one-shot relu --repo builtin:minigym --base {'b' * 40} --recipe cutile-rs"
-    )
+    assert trace.reproduce == f"farm one-shot relu --repo builtin:minigym --base {'b' * 40} --recipe cutile-rs"
 
 
 @pytest.mark.parametrize("state", [s for s in JobState if s is not JobState.ACCEPTED])

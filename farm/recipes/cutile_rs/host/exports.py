@@ -98,9 +98,7 @@ def _export(symbol: str, entry: Entry, kernel: KernelSource, signatures: tuple[S
         arrays=arrays,
         array_types=types,
         numbers=tuple(_numbers(entry, kernel, names)),
-        elements=tuple(
-            _element(item, signatures) for item in entry.generics if item.role is GenericRole.ELEMENT
-        ),
+        elements=tuple(_element(item, signatures) for item in entry.generics if item.role is GenericRole.ELEMENT),
         occupancy=_hint(signatures, "occupancy"),
         num_ctas=_hint(signatures, "num_ctas"),
     )
@@ -172,15 +170,11 @@ def _problems(export: Export, signatures: tuple[Signature, ...]) -> Iterator[Fin
             yield _finding(kernel, element.source, message, f"dtypes that cross: {', '.join(ELEMENTS)}")
     for number in export.numbers:
         if number.rust_type not in C_TYPES:
-            message = (
-                f"`{number.source}` has the type {number.rust_type!r}, which does not cross a C boundary"
-            )
+            message = f"`{number.source}` has the type {number.rust_type!r}, which does not cross a C boundary"
             yield _finding(kernel, number.source, message, f"types that cross: {', '.join(C_TYPES)}, bool")
     for name in ("occupancy", "num_ctas"):
         if len({signature.hints.get(name) for signature in signatures}) > 1:
-            message = (
-                f"launches of {kernel.function} differ in the hint {name}, a tuner's or `replace_hints`'"
-            )
+            message = f"launches of {kernel.function} differ in the hint {name}, a tuner's or `replace_hints`'"
             yield _finding(kernel, name, message, "launch with one set of hints, or port the tuner by hand")
 
 

@@ -158,9 +158,7 @@ def _launch(export: Export) -> Iterator[str]:
     entry = export.entry
     if entry.generics:
         yield f"// generics: <{', '.join(item.name for item in entry.generics)}>"
-    yield from _call(
-        "let generics: Vec<String> = vec!", [_generic(export, i) for i in entry.generics], ";", "[]"
-    )
+    yield from _call("let generics: Vec<String> = vec!", [_generic(export, i) for i in entry.generics], ";", "[]")
     yield "let opts = crate::compile_options!(occupancy, num_cta_in_cga);"
     arguments = [_argument(export, param) for param in entry.params]
     call = list(_call(entry.name, arguments, ""))
@@ -217,9 +215,7 @@ def _argument(export: Export, param: EntryParam) -> str:
             return f"&*{name}_t"
         case ParamRole.EXTENT:
             return (
-                f"{name}_d.dim({param.axis or 0})"
-                if kind == "i32"
-                else f"{name}_d.shape[{param.axis}] as {kind}"
+                f"{name}_d.dim({param.axis or 0})" if kind == "i32" else f"{name}_d.shape[{param.axis}] as {kind}"
             )
         case ParamRole.STRIDE:
             return f"{name}_d.strides[{param.axis or 0}] as {kind}"

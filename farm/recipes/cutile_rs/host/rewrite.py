@@ -139,9 +139,7 @@ class _Rewriter:
         """Rewrite one expression; says whether its parts are dealt with."""
         if isinstance(node, ast.JoinedStr):
             if self._speaks(node):
-                self._refuse(
-                    node, "the source language inside an f-string", "take the value out of the string"
-                )
+                self._refuse(node, "the source language inside an f-string", "take the value out of the string")
             return False
         if isinstance(node, ast.Call):
             return self._call(node)

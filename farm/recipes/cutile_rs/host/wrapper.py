@@ -88,9 +88,7 @@ class _Writer:
         unused = [export for export in self.exports if export.symbol not in self.launched]
         used = [export for export in self.exports if export not in unused]
         for name in HELPERS if used else ():
-            self._import(
-                name, Imported(module=self.package.module_path(self.helper_path), name=name, alias=None)
-            )
+            self._import(name, Imported(module=self.package.module_path(self.helper_path), name=name, alias=None))
         if used:
             self._import("torch", Imported(module="torch", name=None, alias=None))
         return Wrapper(text=self._text(used), findings=tuple(dict.fromkeys(self.findings)))
@@ -129,9 +127,7 @@ class _Writer:
         body = source.tree.body
         index = body.index(statement)
         previous = source.lines(body[index - 1]).end if index else start
-        lead = (
-            source.data[previous:start].decode("utf-8", "surrogateescape").replace("\r\n", "\n").strip("\n")
-        )
+        lead = source.data[previous:start].decode("utf-8", "surrogateescape").replace("\r\n", "\n").strip("\n")
         return _Chunk(
             order=(self.files.index(module), start),
             text=f"{lead}\n{rewritten.text}" if lead else rewritten.text,
@@ -163,9 +159,7 @@ class _Writer:
             self._import(name, imported)
         elif self.modules.names_module(imported):
             message = f"the source module `{name}` is used as a whole"
-            self.findings.append(
-                module.finding(where, message, "import the functions that are needed by name")
-            )
+            self.findings.append(module.finding(where, message, "import the functions that are needed by name"))
         elif imported.name in self.helpers and imported.name is not None:
             target = self.package.module_path(self.helper_path)
             self._import(name, Imported(module=target, name=imported.name, alias=imported.alias))

@@ -1,0 +1,71 @@
+"""Stage D: write the host code, build, run the rows on the stand-in driver, compare."""
+
+from farm.analysis import Analysis
+from farm.fault import Fault, Owner
+from farm.layout import Layout
+from farm.op import Op
+from farm.orders import BoxOrder
+from farm.pipeline.stage import Finding, Reply, Verdict
+from farm.recipes import BoxIO
+from farm.recipes.cutile_rs.host import write_host
+from farm.recipes.cutile_rs.plan import KernelPlan
+from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
+from farm.recipes.cutile_rs.stages.kernel import PLAN
+from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
+from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, place, save, tool_failed, workspace_tree
+
+PROOF = "proof.json"
+
+
+def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
+    """Stage D's program. Without a GPU the best it can say is DEFERRED."""
+    analysis = load(io.out / ANALYSIS, Analysis)
+    plan = load(io.out / PLAN, KernelPlan)
+    written = write_host(op, workspace_tree(io), layout, analysis, plan)
+    if written.findings:
+        summary = f"host code: {place(written.findings[0])}"
+        return blocked(Verdict.BLOCKED, Owner.ENV, Fault.UNSUPPORTED, written.findings, summary)
+    for name, data in written.files.items():
+        path = io.workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    proof = prove(order, io, layout, analysis, io.out, "host")
+    save(io, PROOF, (proof.rows, proof.signatures))
+    return judged(proof)
+
+
+def judged(proof: Proof) -> Reply:
+    """The reply that a proof amounts to."""
+    if proof.build is not None:
+        build = proof.build
+        owner = Owner.ENV if build.environment or build.timed_out else _owner(build.findings)
+        fault = Fault.ENV if owner is Owner.ENV else Fault.KERNEL
+        verdict = Verdict.BLOCKED if owner is Owner.ENV else Verdict.FAIL
+        return blocked(verdict, owner, fault, build.findings, f"the crate does not build: {place(build.findings[0])}")
+    if proof.failed is not None:
+        return tool_failed("recording the candidate", proof.failed)
+    wrong = [s for s in proof.signatures if s.entry is not None and not s.same]
+    if wrong:
+        found = tuple(finding(f"{s.kernel}, signature {s.signature}: {s.difference}") for s in wrong[:20])
+        return blocked(Verdict.FAIL, Owner.KERNEL, Fault.KERNEL, found, f"Tile IR differs: {found[0].message}")
+    rows = [row for row in proof.rows if not row.same]
+    if rows or not proof.same:
+        found = tuple(finding(f"row {row.key}: {row.difference}") for row in rows[:20])
+        found = found or tuple(finding(f"signature {s.signature}: {s.difference}") for s in proof.signatures if not s.same)
+        found = found or proof.unrecorded
+        return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, f"host code: {found[0].message}")
+    launches = sum(row.launches for row in proof.rows)
+    return Reply(
+        verdict=Verdict.DEFERRED,
+        owner=None,
+        fault=None,
+        fail_class=None,
+        artifacts=(CANDIDATE, PROOF),
+        summary=f"{len(proof.rows)} rows, {launches} launches and {len(proof.signatures)} signatures as the reference's",
+    )
+
+
+def _owner(findings: tuple[Finding, ...]) -> Owner:
+    """Whose file the compiler's first error is in."""
+    kernel = any(f.file is not None and f.file.endswith("/kernel.rs") for f in findings[:1])
+    return Owner.KERNEL if kernel else Owner.HOST

@@ -1,0 +1,172 @@
+"""Builds the candidate, runs its rows on the stand-in driver, and compares everything with the reference.
+
+Stage D and the gate both call `prove`; they differ in what they do with the answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from farm.analysis import Analysis, CandidateRow, Row, RowStatus, Signature
+from farm.errors import TileIRError
+from farm.gates import RowProof, SignatureProof
+from farm.layout import Layout, find_package
+from farm.orders import BoxOrder
+from farm.pipeline.stage import Finding
+from farm.recipes import BoxIO, ProcessResult
+from farm.recipes.cutile_rs import crate
+from farm.recipes.cutile_rs.launches import compare_row
+from farm.recipes.cutile_rs.stages.tools import finding, save, scratch_copy, workspace_tree
+from farm.recipes.cutile_rs.stages.tracing import trace_candidate
+from farm.tileir import Comparison, compare, parse
+
+CANDIDATE = "candidate.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What the comparison of candidate and reference came to."""
+
+    rows: tuple[RowProof, ...] = ()
+    signatures: tuple[SignatureProof, ...] = ()
+    collected: int = 0  #: rows of the target backend
+    build: crate.Build | None = None  #: set when the crate did not build
+    failed: ProcessResult | None = None  #: set when the recording itself failed
+    unrecorded: tuple[Finding, ...] = ()  #: rows that ended before their final comparison
+
+    @property
+    def same(self) -> bool:
+        """Whether everything was compared and everything is the same."""
+        return (
+            self.build is None
+            and self.failed is None
+            and not self.unrecorded
+            and bool(self.rows)
+            and bool(self.signatures)
+            and all(row.same for row in self.rows)
+            and all(proof.same for proof in self.signatures)
+        )
+
+
+@dataclass(kw_only=True)
+class _Comparisons:
+    """Comparisons of Tile IR, each pair once."""
+
+    reference: Path
+    candidate: Path
+    known: dict[tuple[str, str], Comparison | str] = field(default_factory=dict)
+
+    def get(self, signature: Signature, module: str, sha256: str) -> Comparison | str:
+        """The comparison, or why there is none."""
+        key = (signature.id, sha256)
+        if key not in self.known:
+            try:
+                left = parse((self.reference / signature.ir).read_text(encoding="utf-8"))
+                right = parse((self.candidate / module).read_text(encoding="utf-8"))
+                self.known[key] = compare(left, right)
+            except (TileIRError, OSError) as error:
+                self.known[key] = str(error)
+        return self.known[key]
+
+
+def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, reference: Path, name: str) -> Proof:
+    """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to."""
+    copy = scratch_copy(io, name)
+    package = find_package(workspace_tree(io), layout)
+    crate_folder = (copy / package.path(layout.modules)).parent.parent
+    built = crate.build(_In(io, copy), crate_folder)
+    if built.library is None:
+        return Proof(build=built)
+    io.log(f"built in {built.seconds:.1f} s: {built.library}")
+    out = io.out / "candidate"
+    rows = trace_candidate(order, io, copy, analysis.tests, out, built.library)
+    if isinstance(rows, ProcessResult):
+        return Proof(failed=rows)
+    save(io, CANDIDATE, rows)
+    return compare_all(analysis, rows, reference, out)
+
+
+def compare_all(analysis: Analysis, rows: tuple[CandidateRow, ...], reference: Path, candidate: Path) -> Proof:
+    """Compare every traced row's launches and every signature's Tile IR."""
+    comparisons = _Comparisons(reference=reference, candidate=candidate)
+    signatures = {signature.id: signature for signature in analysis.signatures}
+    by_key = {row.key: row for row in rows}
+    proofs, seen = [], dict[str, SignatureProof]()
+    unrecorded = []
+    for row in analysis.rows:
+        if row.status is not RowStatus.TRACED:
+            continue
+        mate = by_key.get(row.key)
+        if mate is not None and mate.status is RowStatus.FAILED:
+            unrecorded.append(finding(f"row {row.key}: {mate.reason}"))
+        proofs.append(_row(row, mate, signatures, comparisons, seen))
+    missing = [s for s in analysis.signatures if s.id not in seen]
+    unlaunched = tuple(
+        SignatureProof(
+            signature=s.id,
+            kernel=s.kernel,
+            entry=None,
+            same=False,
+            rules=(),
+            difference="the candidate never launches it",
+        )
+        for s in missing
+    )
+    return Proof(
+        rows=tuple(proofs),
+        signatures=(*seen.values(), *unlaunched),
+        collected=len(rows),
+        unrecorded=tuple(unrecorded),
+    )
+
+
+def _row(
+    row: Row,
+    mate: CandidateRow | None,
+    signatures: Mapping[str, Signature],
+    comparisons: _Comparisons,
+    seen: dict[str, SignatureProof],
+) -> RowProof:
+    def proof(difference: str | None) -> RowProof:
+        return RowProof(key=row.key, same=difference is None, launches=len(row.launches), difference=difference)
+
+    if mate is None:
+        return proof("the target backend has no such row")
+    if mate.status is not RowStatus.TRACED:
+        return proof(f"the target backend's row is {mate.status.value}: {mate.reason}")
+    mappings = []
+    for launch, made in zip(row.launches, mate.launches, strict=False):
+        signature = signatures[launch.signature]
+        comparison = comparisons.get(signature, made.ir, made.sha256)
+        result = _signature_proof(signature, made.entry, comparison)
+        if signature.id not in seen or not result.same:
+            seen[signature.id] = result
+        mappings.append(comparison.parameters if isinstance(comparison, Comparison) else ())
+    return proof(compare_row(row, mate, signatures, mappings))
+
+
+def _signature_proof(signature: Signature, entry: str, comparison: Comparison | str) -> SignatureProof:
+    if isinstance(comparison, str):
+        return SignatureProof(
+            signature=signature.id, kernel=signature.kernel, entry=entry, same=False, rules=(), difference=comparison
+        )
+    difference = None if comparison.difference is None else str(comparison.difference)
+    return SignatureProof(
+        signature=signature.id,
+        kernel=signature.kernel,
+        entry=entry,
+        same=comparison.same,
+        rules=tuple(sorted(comparison.rules)),
+        difference=difference,
+    )
+
+
+class _In:
+    """The box with another folder as its workspace."""
+
+    def __init__(self, io: BoxIO, workspace: Path) -> None:
+        self.workspace = workspace
+        self.out = io.out
+        self.toolchain = io.toolchain
+        self.run = io.run
+        self.log = io.log

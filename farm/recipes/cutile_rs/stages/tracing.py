@@ -1,0 +1,93 @@
+"""Runs the box's trace program, for the reference and for the candidate."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from farm.analysis import CandidateRow, KernelSource, Row, Signature
+from farm.orders import BoxOrder
+from farm.recipes import BoxIO, ProcessResult
+from farm.recipes.cutile_rs.stages.tools import environment, load
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceTrace:
+    """reference.json."""
+
+    rows: tuple[Row, ...]
+    kernels: tuple[KernelSource, ...]
+    signatures: tuple[Signature, ...]
+    versions: dict[str, str]
+
+
+def trace_reference(
+    order: BoxOrder, io: BoxIO, repo: Path, tests: Sequence[str], out: Path
+) -> ReferenceTrace | ProcessResult:
+    """The source backend's rows of the test files, or how the program failed."""
+    return _trace(order, io, repo, tests, out, order.source, "reference", None)
+
+
+def trace_candidate(
+    order: BoxOrder, io: BoxIO, repo: Path, tests: Sequence[str], out: Path, library: Path
+) -> tuple[CandidateRow, ...] | ProcessResult:
+    """The target backend's rows of the test files, or how the program failed."""
+    ended = _run(order, io, repo, tests, out, order.target, "candidate", library)
+    file = out / "candidate.json"
+    if ended.exit_code != 0 or not file.exists():
+        return ended
+    return load(file, tuple[CandidateRow, ...])
+
+
+def _trace(
+    order: BoxOrder,
+    io: BoxIO,
+    repo: Path,
+    tests: Sequence[str],
+    out: Path,
+    backend: str,
+    mode: str,
+    library: Path | None,
+) -> ReferenceTrace | ProcessResult:
+    ended = _run(order, io, repo, tests, out, backend, mode, library)
+    file = out / "reference.json"
+    if ended.exit_code != 0 or not file.exists():
+        return ended
+    return load(file, ReferenceTrace)
+
+
+def _run(
+    order: BoxOrder,
+    io: BoxIO,
+    repo: Path,
+    tests: Sequence[str],
+    out: Path,
+    backend: str,
+    mode: str,
+    library: Path | None,
+) -> ProcessResult:
+    out.mkdir(parents=True, exist_ok=True)
+    request = out / f"{mode}-request.json"
+    request.write_text(
+        json.dumps(
+            {
+                "repo": str(repo),
+                "tests": list(tests),
+                "backend": backend,
+                "mode": mode,
+                "gpu": order.gpu,
+                "out": str(out),
+                "toolchain": str(io.toolchain),
+                "library": None if library is None else str(library),
+                "timeout_s": order.stage_limit_s * 0.9,
+            }
+        ),
+        encoding="utf-8",
+    )
+    return io.run(
+        (sys.executable, "-P", "-m", "containers.box.trace", str(request)),
+        cwd=repo,
+        env=environment(io),
+        timeout_s=order.stage_limit_s,
+    )

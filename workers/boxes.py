@@ -1,0 +1,132 @@
+"""Boxes as jobs see them: start one when there is room, look at it, know how it ended."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from containers.classify import BoxExit, Ending, classify
+from containers.engine import BoxStatus, Engine
+from containers.spec import BoxFolders, BoxSettings, box_name, box_spec
+from farm.orders import BoxOrder
+
+#: A box that was killed or vanished is started again on the same folders, so it resumes at its stage.
+MOST_RESTARTS = 2
+#: A box program that has not touched its heartbeat for so long hangs.
+HEARTBEAT_LIMIT_S = 120.0
+#: A young box is watched this long within one step, so that a short one costs no further message.
+WATCH_S = 1.5
+GRACE_S = 5.0
+
+
+class Sight(StrEnum):
+    """What a look at a box saw."""
+
+    FULL = "full"  #: it was not started: as many boxes run as may
+    RUNNING = "running"  #: it works
+    DONE = "done"  #: its result is there
+    BROKEN = "broken"  #: it ended without a result, and restarting it is no use
+    HANGS = "hangs"  #: it was stopped: too long without progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look at a box."""
+
+    sight: Sight
+    name: str
+    status: BoxStatus | None = None
+    ending: Ending | None = None  #: for BROKEN and HANGS
+    log: str = ""  #: last lines of its output, when it ended
+
+
+class Boxes:
+    """The boxes of one farm on this host."""
+
+    def __init__(self, *, engine: Engine, settings: BoxSettings, lock: Path, most: int) -> None:
+        """`most` boxes of this farm run at once; `lock` is a file that its workers share."""
+        self._engine = engine
+        self._settings = settings
+        self._lock = lock
+        self._most = most
+
+    def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
+        """Start the order's box unless it was, and see how it does. Raises EngineUnavailable."""
+        name = box_name(self._settings.farm, order)
+        done = folders.out / result
+        status = self._engine.inspect(name)
+        if status is None and not os.path.lexists(done):
+            status = self._start(order, folders)
+            if status is None:
+                return Look(sight=Sight.FULL, name=name)
+        deadline = time.monotonic() + WATCH_S
+        while status is not None and status.running and not os.path.lexists(done):
+            age_s = time.time() - (status.started_at or time.time())
+            if age_s > limit_s or _silent(folders.out):
+                return self._stop(name, status, f"no result after {age_s:.0f} s")
+            if age_s > 2 * WATCH_S or time.monotonic() > deadline:
+                return Look(sight=Sight.RUNNING, name=name, status=status)
+            time.sleep(0.05)
+            status = self._engine.inspect(name)
+        if os.path.lexists(done):
+            log = self._engine.logs(name, tail=200) if status is not None else ""
+            return Look(sight=Sight.DONE, name=name, status=status, log=log)
+        return self._ended(name, status, folders)
+
+    def remove(self, order: BoxOrder) -> str:
+        """Remove the order's box; the last lines of its output."""
+        name = box_name(self._settings.farm, order)
+        status = self._engine.inspect(name)
+        log = self._engine.logs(name, tail=200) if status is not None else ""
+        self._engine.remove(name, grace_s=GRACE_S)
+        return log
+
+    def _start(self, order: BoxOrder, folders: BoxFolders) -> BoxStatus | None:
+        with _locked(self._lock):
+            mine = self._engine.list({"farm": self._settings.farm})
+            if sum(box.running for box in mine) >= self._most:
+                return None
+            return self._engine.ensure(box_spec(order, folders, self._settings))
+
+    def _stop(self, name: str, status: BoxStatus, summary: str) -> Look:
+        log = self._engine.logs(name, tail=200)
+        self._engine.remove(name, grace_s=GRACE_S)
+        ending = Ending(exit=BoxExit.KILLED, summary=summary, next_step="read the end of its log")
+        return Look(sight=Sight.HANGS, name=name, status=status, ending=ending, log=log)
+
+    def _ended(self, name: str, status: BoxStatus | None, folders: BoxFolders) -> Look:
+        log = self._engine.logs(name, tail=200) if status is not None else ""
+        ending = classify(status, log)
+        again = ending.exit in (BoxExit.KILLED, BoxExit.GONE) and _count(folders.order) < MOST_RESTARTS
+        self._engine.remove(name, grace_s=GRACE_S)
+        if again:
+            return Look(sight=Sight.RUNNING, name=name, status=status)
+        return Look(sight=Sight.BROKEN, name=name, status=status, ending=ending, log=log)
+
+
+def _silent(out: Path) -> bool:
+    try:
+        return time.time() - os.lstat(out / "heartbeat").st_mtime > HEARTBEAT_LIMIT_S
+    except FileNotFoundError:
+        return False
+
+
+def _count(order: Path) -> int:
+    """How often the box was ended from outside before, and once more from now on."""
+    record = order.with_suffix(".restarts")
+    before = len(record.read_bytes()) if record.exists() else 0
+    with record.open("ab") as file:
+        file.write(b".")
+    return before
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

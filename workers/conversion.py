@@ -1,0 +1,319 @@
+"""What each step of a job does: the spine that tasks and the one-shot driver both follow.
+
+PREPARING makes the workspace, RUNNING watches the pipeline's box and captures the patch, CAPTURED sets up
+the judging, VERIFYING watches the gate box and decides, LANDING commits. Each step may be repeated after
+a crash: it gets or creates, and what it found is kept by the transition that follows.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from containers.box.files import parse_json
+from containers.classify import fault_of
+from containers.engine import Engine
+from containers.spec import BoxFolders
+from farm.acceptance import Judgement, decide
+from farm.capture import read_tree
+from farm.codec import encode
+from farm.errors import PatchConflict, PatchRefused
+from farm.events import BoxEnded, Event, GateRuled, StageEnded
+from farm.fault import Fault
+from farm.gates import GateReport
+from farm.job import FINAL, Job, JobState, ParkReason
+from farm.ledger import TRACE, Ledger
+from farm.orders import BoxOrder, BoxResult, Purpose
+from farm.patch import Patch, apply_patch, make_patch, render
+from farm.pipeline.stage import ExecutorKind, Stage
+from farm.recipe import load_recipe
+from farm.report.evidence import GATES, RESULT
+from farm.store import ArtifactStore, put_tree
+from workers.boxes import Boxes, Look, Sight
+from workers.landing import Landing, land
+from workers.places import places
+from workers.preparation import Preparer, make_out
+from workers.repositories import Repositories
+from workers.spine import Advance, Failed, Hold, Notes, StepOutcome, Wait
+from workers.traces import write_trace
+from workers.workspace import visible, write_box_tree
+
+PATCH = "patch"
+BOX_FULL_S = 1.0
+POLL_S = 1.0
+WAITING_S = 30.0
+
+
+class Conversion:
+    """The spine of real jobs. `Spine` says what each method promises."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: ArtifactStore,
+        engine: Engine,
+        boxes: Boxes,
+        preparer: Preparer,
+        repositories: Repositories,
+        recipes: Path,
+        lib: Path,
+        state: Path,
+        farm: str,
+        versions: Mapping[str, str],
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._engine = engine
+        self._boxes = boxes
+        self._preparer = preparer
+        self._repositories = repositories
+        self._recipes = recipes
+        self._lib = lib
+        self._state = state
+        self._farm = farm
+        self._versions = versions
+
+    def step(self, job: Job, hold: Hold) -> StepOutcome:
+        """See Spine."""
+        match job.state:
+            case JobState.QUEUED:
+                return Advance(to=JobState.PREPARING)
+            case JobState.PREPARING:
+                return self._prepare(job)
+            case JobState.RUNNING:
+                return self._run(job)
+            case JobState.CAPTURED:
+                return self._set_up_gate(job)
+            case JobState.VERIFYING:
+                return self._verify(job)
+            case JobState.LANDING:
+                return self._land(job, hold)
+            case JobState.AWAITING_GPU:
+                return Wait(after_s=WAITING_S)
+            case JobState.PARKED:
+                return self._unpark(job)
+            case JobState.ACCEPTED | JobState.FAILED | JobState.CANCELLED:
+                return Wait(after_s=WAITING_S)
+
+    def executors(self, job: Job, attempt: int) -> Mapping[Stage, ExecutorKind]:
+        """See Spine."""
+        recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
+        return dict(recipe.executors)
+
+    def _prepare(self, job: Job) -> StepOutcome:
+        at = places(self._state, job)
+        run = self._ledger.run(job.run)
+        previous = self._previous_trace(job)
+        executors = dict(self.executors(job, job.attempt))
+        kept = self._preparer.prepare(run, job, at, executors, previous)
+        artifacts = {name: self._store.put(data) for name, data in kept.items()}
+        return Advance(to=JobState.RUNNING, notes=Notes(artifacts=artifacts))
+
+    def _run(self, job: Job) -> StepOutcome:
+        at = places(self._state, job)
+        order = parse_json(at.order.read_bytes(), BoxOrder)
+        recipe = load_recipe(self._recipes / order.recipe)
+        folders = self._folders(order, at.workspace, at.out, at.order)
+        look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
+        if look.sight in (Sight.FULL, Sight.RUNNING):
+            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+        artifacts = self._keep(at.out, look)
+        if look.sight is not Sight.DONE:
+            return _broken(look, artifacts)
+        result = parse_json(self._store.get(artifacts[RESULT]), BoxResult)
+        events = (_ended(look), *_stages(look.name, result))
+        if result.diagnosis is not None:
+            diagnosis = result.diagnosis
+            notes = Notes(artifacts=artifacts, events=events)
+            return Failed(fault=diagnosis.fault, summary=diagnosis.summary, notes=notes)
+        subject = self._preparer.subject(self._ledger.run(job.run), job)
+        before = visible(subject.bare)
+        patch = make_patch(before, read_tree(at.workspace, known=before))
+        artifacts[PATCH] = self._store.put(patch.to_bytes())
+        artifacts["patch.diff"] = self._store.put(render(patch, before).encode("utf-8", "replace"))
+        self._boxes.remove(order)
+        return Advance(to=JobState.CAPTURED, notes=Notes(artifacts=artifacts, events=events))
+
+    def _set_up_gate(self, job: Job) -> StepOutcome:
+        at = places(self._state, job)
+        run = self._ledger.run(job.run)
+        subject = self._preparer.subject(run, job)
+        patch = self._patch(job)
+        if not patch.changes:
+            return Failed(fault=Fault.AGENT, summary="the pipeline changed nothing")
+        violations = subject.conversion.check(subject.bare, subject.op, patch)
+        if violations:
+            listed = "; ".join(f"{violation.path}: {violation.reason}" for violation in violations)
+            return Failed(fault=Fault.INTEGRITY, summary=f"the patch leaves its change set: {listed}")
+        try:
+            tree = apply_patch(visible(subject.bare), patch)
+        except (PatchConflict, PatchRefused) as error:
+            return Failed(fault=error.fault, summary=str(error))
+        write_box_tree(tree, at.gate_work)
+        make_out(at.gate_out)
+        executors = dict(self.executors(job, job.attempt))
+        order = self._preparer.order(subject, run, job, executors, None, purpose=Purpose.GATE)
+        at.gate_order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
+        return Advance(to=JobState.VERIFYING)
+
+    def _verify(self, job: Job) -> StepOutcome:
+        at = places(self._state, job)
+        run = self._ledger.run(job.run)
+        order = parse_json(at.gate_order.read_bytes(), BoxOrder)
+        recipe = load_recipe(self._recipes / order.recipe)
+        folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
+        look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
+        if look.sight in (Sight.FULL, Sight.RUNNING):
+            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+        artifacts = self._keep(at.gate_out, look, prefix="gate-")
+        if look.sight is not Sight.DONE:
+            return _broken(look, artifacts)
+        report = parse_json(self._store.get(artifacts[GATES]), GateReport)
+        ruled = tuple(
+            GateRuled(box=look.name, gate=r.gate, ruling=r.ruling, basis=r.basis, summary=r.summary)
+            for r in report.gates
+        )
+        notes = Notes(artifacts=artifacts, gates=report.gates, events=(_ended(look), *ruled))
+        decision = decide(
+            report,
+            patch_sha256=self._patch(job).digest,
+            accept=run.accept,
+            certifiable=recipe.gates.certifiable,
+        )
+        self._boxes.remove(order)
+        match decision.judgement:
+            case Judgement.LAND:
+                return Advance(to=JobState.LANDING, notes=notes)
+            case Judgement.AWAIT_GPU:
+                return Advance(to=JobState.AWAITING_GPU, notes=_said(notes, decision.reason))
+            case Judgement.REJECT | Judgement.REPEAT:
+                return Failed(fault=decision.fault or Fault.KERNEL, summary=decision.reason, notes=notes)
+
+    def _land(self, job: Job, hold: Hold) -> StepOutcome:
+        run = self._ledger.run(job.run)
+        subject = self._preparer.subject(run, job)
+        artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
+        report = parse_json(self._store.get(artifacts[GATES]), GateReport)
+        landing = Landing(
+            run=run.id,
+            job=job.id,
+            op=job.op,
+            recipe=run.recipe,
+            source=subject.recipe.layout.source,
+            target=subject.recipe.layout.target,
+            repo=run.repo,
+            push_to=run.push_to,
+            base=run.base,
+            accept=run.accept,
+            gates=report.gates,
+            evidence_sha256=artifacts[GATES],
+            versions=self._versions,
+            when_s=int(run.created_at),
+        )
+        hold.check()
+        landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
+        shutil.rmtree(places(self._state, job).root, ignore_errors=True)
+        notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
+        return Advance(to=JobState.ACCEPTED, notes=notes)
+
+    def _unpark(self, job: Job) -> StepOutcome:
+        back = job.parked_from or JobState.QUEUED
+        match job.park_reason:
+            case ParkReason.ENGINE:
+                self._engine.list({"farm": self._farm})  # raises EngineUnavailable while it does not answer
+                return Advance(to=back)
+            case ParkReason.DISK:
+                self._preparer.check_space(places(self._state, job).root)  # raises NoSpace
+                return Advance(to=back)
+            case ParkReason.BROKER | None:
+                return Advance(to=back)
+            case ParkReason.MODEL | ParkReason.BUDGET | ParkReason.GPU_LOST:
+                return Wait(after_s=WAITING_S)
+
+    def abandon(self, job: Job, failure: Failed | None) -> Mapping[str, str]:
+        """See Spine."""
+        at = places(self._state, job)
+        kept: dict[str, str] = {}
+        for order_file, prefix in ((at.order, ""), (at.gate_order, "gate-")):
+            if order_file.exists():
+                log = self._boxes.remove(parse_json(order_file.read_bytes(), BoxOrder))
+                if log:
+                    kept[f"{prefix}box.log"] = self._store.put(log.encode())
+        if failure is not None:
+            kept[TRACE] = write_trace(self._ledger, self._store, job, failure, kept)
+        shutil.rmtree(at.root, ignore_errors=True)
+        return kept
+
+    def reap(self, lookup: Callable[[str], Job | None]) -> int:
+        """See Spine."""
+        removed = 0
+        for box in self._engine.list({"farm": self._farm}):
+            job = lookup(box.labels.get("job", ""))
+            wanted = job is not None and job.state not in FINAL and str(job.attempt) == box.labels.get("attempt")
+            if not wanted:
+                self._engine.remove(box.name, grace_s=1.0)
+                removed += 1
+        return removed
+
+    def _folders(self, order: BoxOrder, work: Path, out: Path, order_file: Path) -> BoxFolders:
+        return BoxFolders(
+            workspace=work, out=out, order=order_file, lib=self._lib, recipe=self._recipes / order.recipe
+        )
+
+    def _keep(self, out: Path, look: Look, prefix: str = "") -> dict[str, str]:
+        """Everything a box left in its artifact folder, read as an enemy's: name to digest."""
+        tree = read_tree(out)
+        artifacts = {f"{prefix}out": put_tree(self._store, tree)}
+        for path, entry in tree.items():
+            if path in (RESULT, GATES):
+                artifacts[path] = self._store.put(entry.data)
+            elif path.startswith("logs/"):
+                artifacts[prefix + path.removeprefix("logs/")] = self._store.put(entry.data)
+        if look.log:
+            artifacts[f"{prefix}box.log"] = self._store.put(look.log.encode())
+        return artifacts
+
+    def _patch(self, job: Job) -> Patch:
+        artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
+        return Patch.from_bytes(self._store.get(artifacts[PATCH]))
+
+    def _previous_trace(self, job: Job) -> bytes | None:
+        traces = [a.trace for a in self._ledger.attempts(job.id) if a.number < job.attempt and a.trace]
+        return self._store.get(traces[-1]) if traces else None
+
+
+def _said(notes: Notes, summary: str) -> Notes:
+    return Notes(artifacts=notes.artifacts, gates=notes.gates, events=notes.events, summary=summary)
+
+
+def _broken(look: Look, artifacts: Mapping[str, str]) -> Failed:
+    assert look.ending is not None
+    fault = Fault.HANG if look.sight is Sight.HANGS else fault_of(look.ending.exit)
+    summary = f"{look.ending.summary}; {look.ending.next_step}"
+    return Failed(fault=fault, summary=summary, notes=Notes(artifacts=artifacts, events=(_ended(look),)))
+
+
+def _ended(look: Look) -> Event:
+    status = look.status
+    return BoxEnded(
+        name=look.name,
+        exit_code=None if status is None else status.exit_code,
+        oom_killed=status is not None and status.oom_killed,
+    )
+
+
+def _stages(box: str, result: BoxResult) -> tuple[Event, ...]:
+    return tuple(
+        StageEnded(
+            box=box,
+            stage=record.stage,
+            visit=record.visit,
+            executor=record.executor,
+            verdict=record.reply.verdict,
+            owner=record.reply.owner,
+            seconds=record.seconds,
+            summary=record.reply.summary,
+        )
+        for record in result.records
+    )
