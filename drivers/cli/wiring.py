@@ -17,7 +17,7 @@ from drivers.cli.context import Wiring
 from drivers.places import places
 from drivers.reading import Reader
 from drivers.service import FarmService, FolderShelf, Hooks
-from farm import logs
+from farm import logs, recipes
 from farm import settings as farm_settings
 from farm.data import builtin_repos, config_folder
 from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
@@ -84,6 +84,7 @@ class Machine:
             ),
             sources=self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
+            inventory=lambda recipe, tree: recipes.load(recipe.conversion, recipe.layout).inventory(tree),
             hooks=Hooks(
                 preflight=checks,
                 nudge=self._nudge if embedded else lambda _: None,
