@@ -10,7 +10,7 @@ from farm.op import Op
 from farm.pipeline.stage import Finding
 from farm.recipes.cutile_rs.host.exports import Export
 from farm.recipes.cutile_rs.host.imports import import_block, single_line
-from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, constants, launcher
+from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, constants, fresh, launcher
 from farm.recipes.cutile_rs.host.module import LANGUAGE, HostModule, HostModules, Imported
 from farm.recipes.cutile_rs.host.rewrite import Naming, Rewritten, rewrite
 from farm.recipes.cutile_rs.inventory import file_imports
@@ -57,11 +57,11 @@ class _Writer:
                 (export.kernel.file, export.kernel.function): (_launcher(export, taken), export)
                 for export in exports
             },
-            ceil_div=_fresh("_cdiv", taken),
+            ceil_div=fresh("_cdiv", taken),
             source=package.layout.source,
             target=package.layout.target,
         )
-        self.names = {name: _fresh(name, taken) for name in CONSTANTS}
+        self.names = {name: fresh(name, taken) for name in CONSTANTS}
         self.files: list[HostModule] = []
         self.chunks: dict[tuple[str, int], _Chunk] = {}
         self.owners: dict[str, HostModule] = {}
@@ -150,6 +150,8 @@ class _Writer:
 
     def _need_import(self, module: HostModule, name: str, imported: Imported, where: ast.stmt) -> None:
         home = self.modules.home(imported)
+        if imported.dotted == LANGUAGE or imported.dotted.startswith(f"{LANGUAGE}."):
+            return  # refused where it is used
         if home is None:
             if self._loads_language(imported):
                 message = f"`{name}` comes from {imported.module}, which imports {LANGUAGE}"
@@ -172,8 +174,6 @@ class _Writer:
     def _loads_language(self, imported: Imported) -> bool:
         """Whether an imported module of the package loads the source language."""
         parts = imported.module.split(".")
-        if parts[0] == LANGUAGE.split(".")[0]:
-            return True
         stem = "/".join((self.package.root, *parts[1:]))
         paths = [path for path in (f"{stem}.py", f"{stem}/__init__.py") if path in self.tree]
         if parts[0] != self.package.name or not paths:
@@ -224,13 +224,7 @@ class _Writer:
 
 
 def _launcher(export: Export, taken: set[str]) -> str:
-    return _fresh(f"_launch_{export.kernel.function.strip('_')}", taken)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return fresh(f"_launch_{export.kernel.function.strip('_')}", taken)
 
 
 def _loaded(text: str) -> tuple[str, ...]:
