@@ -134,11 +134,7 @@ class _Rewriter:
             node = waiting.pop(0)
             if id(node) in annotations or isinstance(node, (ast.Import, ast.ImportFrom)):
                 continue
-            if (
-                isinstance(node, ast.FunctionDef)
-                and self.module.kernels.get(node.name)
-                and node is not statement
-            ):
+            if isinstance(node, ast.FunctionDef) and self.module.kernels.get(node.name) and node is not statement:
                 message = f"kernel {node.name} is defined inside another function"
                 self._refuse(node, message, "define kernels at the top of their file")
                 continue

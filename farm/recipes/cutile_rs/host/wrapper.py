@@ -185,10 +185,9 @@ class _Writer:
         self.imported[name] = imported
 
     def _text(self, used: Sequence[Export]) -> str:
-        header, docstring = self._header()
-        one_per_line = single_line(self.tree)
+        one_per_line = single_line(self.tree, self.package.root)
         block = import_block(self.imported.values(), self.package.name, one_per_line=one_per_line)
-        parts = [f"{header}\n\n{docstring}" if header else docstring, block]
+        parts = [self._opening(), block]
         if used:
             parts.append(constants(self.op.name, used, self.names))
         text = "\n\n".join(part for part in parts if part)
@@ -207,17 +206,18 @@ class _Writer:
             previous_is_definition, last_file = chunk.is_definition, chunk.order[0]
         return text + "\n"
 
-    def _header(self) -> tuple[str, str]:
+    def _opening(self) -> str:
+        """License lines and docstring; the reference's own where it has them."""
         source = self.main.source
-        lines = source.data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
+        if ast.get_docstring(source.tree) is not None:
+            text = source.data[: source.end(source.tree.body[0])].decode("utf-8", "surrogateescape")
+            return text.replace("\r\n", "\n")
+        lines = source.data.decode("utf-8", "surrogateescape").splitlines()
         count = next((i for i, line in enumerate(lines) if line and not line.startswith("#")), len(lines))
         header = "\n".join(lines[:count]).strip("\n")
-        docstring = ast.get_docstring(source.tree, clean=False)
-        if docstring is not None:
-            return header, source.text(source.tree.body[0])
-        target = self.package.layout.target
-        title = f"{target} {self.op.name}: the {self.package.layout.source} host code over the C library."
-        return header, f'"""{title}"""'
+        layout = self.package.layout
+        title = f'"""{layout.target} {self.op.name}: the {layout.source} host code over the C library."""'
+        return f"{header}\n\n{title}" if header else title
 
     def _ceil_div(self) -> str:
         return f"def {self.naming.ceil_div}(a, b):\n    return -(-a // b)"
