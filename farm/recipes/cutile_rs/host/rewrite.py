@@ -91,7 +91,8 @@ class _Rewriter:
             text = source.indent(node) + b"pass\n" if len(gone) == len(body) and node is gone[0] else b""
             end = lines.end
             blank_before = not source.data[source.line_start(lines.start - 1) : lines.start].strip()
-            if blank_before and not text and not source.data[end : source.line_end(end)].strip():
+            opens = blank_before or node is body[0]
+            if opens and not text and not source.data[end : source.line_end(end)].strip():
                 end = source.line_end(end)
             self.edits.append(Edit(start=lines.start, end=end, text=text))
 

@@ -1,10 +1,8 @@
-from pathlib import Path
-
 import pytest
 
 from farm.errors import RepositoryError
 from farm.recipes.cutile_rs.inventory import inventory
-from tests.unit.recipes.cutile_rs.builders import folder_tree, gym_with, layout, minigym, op_named, with_files
+from tests.unit.recipes.cutile_rs.builders import gym_with, layout, minigym, op_named, with_files
 
 KERNEL = """
 import cuda.tile as ct
@@ -146,33 +144,3 @@ def test_two_files_with_one_op_name_are_refused() -> None:
     again = {"src/minigym/ops/cutile/more/relu.py": tree["src/minigym/ops/cutile/relu.py"].data}
     with pytest.raises(RepositoryError, match="two files define an op `relu`"):
         inventory(with_files(tree, again), layout())
-
-
-@pytest.mark.shared
-def test_the_real_repo_has_32_ops_59_kernels_and_known_rows(shared: Path, tmp_path: Path) -> None:
-    ops = {op.name: op for op in inventory(folder_tree(checkout(shared, tmp_path)), layout())}
-    assert len(ops) == 32
-    assert len({(kernel.file, kernel.line) for op in ops.values() for kernel in op.kernels}) == 57
-    assert sorted(name for name, op in ops.items() if op.landed) == [
-        "attention_sink",
-        "bmm",
-        "matmul",
-        "silu_and_mul",
-        "swiglu",
-    ]
-    rows = {name: [site.rows for site in op.tests] for name, op in ops.items()}
-    assert rows["silu_and_mul"] == [17, 9]
-    assert rows["swiglu"] == [3, 9, 5, 9]
-    assert rows["relu"] == [4]
-    assert rows["matmul"] == [None]
-    assert rows["moe_align_block"] == []
-
-
-def checkout(shared: Path, folder: Path) -> Path:
-    import subprocess
-
-    target = folder / "repo"
-    bundle = shared / "targets" / "tilegym.bundle"
-    subprocess.run(["git", "clone", "-q", "-b", "main", str(bundle), str(target)], check=True)
-    (target / ".git").rename(folder / "git")
-    return target

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farm.layout import find_package
@@ -82,6 +82,7 @@ def test_names_imported_from_the_module_go_too() -> None:
     assert minus_import(text.encode(), "aaa").decode() == INIT + "    from . import zzz\n"
 
 
+@settings(max_examples=25, deadline=None)
 @given(WORDS)
 def test_any_order_of_landing_gives_one_registration(names: list[str]) -> None:
     one = two = (INIT + "    pass\n").encode()
