@@ -1,14 +1,19 @@
-"""The process that imports the repo: `python -m containers.box.trace.child REQUEST.json`."""
+"""The process that imports the repo: `python -m containers.box.trace.child REQUEST.json CRASHED.json`.
+
+CRASHED.json maps nodes that must not run again, since they killed an earlier process, to the reason.
+
+It writes `rows.jsonl` as it goes, so that its parent knows which row killed it.
+"""
 
 import importlib.metadata
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from containers.box.trace.candidate import DriverRecorder, library_in_place
 from containers.box.trace.fake_cuda import pretended
 from containers.box.trace.gpus import GPUS
 from containers.box.trace.plugin import RowPlugin
@@ -16,58 +21,66 @@ from containers.box.trace.recorder import Recorder
 from containers.box.trace.request import Mode, TraceRequest, read_request
 from containers.box.trace.signatures import Specialiser
 from containers.box.trace.stack import Whereabouts
-from farm.analysis import Launch, Row
+from farm.analysis import CandidateLaunch, CandidateRow, Launch, Row
 from farm.codec import encode
 
-PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=short", "-W", "ignore")
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
 
 
-def reference(request: TraceRequest) -> int:
-    """Trace the source backend and write reference.json. Returns the exit code."""
+def main(request: TraceRequest, crashed: dict[str, str]) -> None:
+    """Trace and write reference.json or candidate.json."""
     repo = Path(request.repo).resolve()
     out = Path(request.out)
-    where = Whereabouts(repo, request.tests)
+    disassembler = Path(request.toolchain) / "cuda/bin/tileirdisasm"
     specialiser = Specialiser(repo=repo, gpu=request.gpu)
     recorder = Recorder(specialiser)
-    plugin: RowPlugin[Launch] = RowPlugin(
-        request.backend, where, recorder.begin, lambda: (tuple(recorder.launches), None)
+    if request.mode is Mode.REFERENCE:
+        traced: RowPlugin[Launch] = RowPlugin(
+            backend=request.backend,
+            where=Whereabouts(repo, request.tests),
+            begin=recorder.begin,
+            take=lambda: (tuple(recorder.launches), None),
+            journal=out / "rows.jsonl",
+            crashed=crashed,
+        )
+        _run(request, recorder, traced)
+        rows = [Row(**vars(record)) for record in traced.records.values()]
+        signatures, failed = specialiser.export(out, disassembler)
+        document = {
+            "rows": rows,
+            "kernels": list(specialiser.kernels.values()),
+            "signatures": signatures,
+            "versions": {name: importlib.metadata.version(name) for name in ("cuda-tile", "torch")},
+        }
+        _write(out / "reference.json", document)
+        _write(out / "not-exported.json", failed)
+        return
+    driver = DriverRecorder(
+        repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
     )
-    started = time.monotonic()
+    recorded: RowPlugin[CandidateLaunch] = RowPlugin(
+        backend=request.backend,
+        where=Whereabouts(repo, request.tests),
+        begin=driver.begin,
+        take=driver.take,
+        journal=out / "rows.jsonl",
+        crashed=crashed,
+    )
+    with library_in_place(request.library):
+        _run(request, recorder, recorded)
+    _write(out / "candidate.json", [CandidateRow(**vars(record)) for record in recorded.records.values()])
+
+
+def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> None:
     with pretended(GPUS[request.gpu]), recorder.installed():
-        code = pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
-    ran = time.monotonic()
-    signatures, failed = specialiser.export(out, Path(request.toolchain) / "cuda/bin/tileirdisasm")
-    rows = [
-        Row(key=r.key, node=r.node, status=r.status, reason=r.reason, launches=r.launches)
-        for r in plugin.records.values()
-    ]
-    document = {
-        "rows": rows,
-        "kernels": list(specialiser.kernels.values()),
-        "signatures": signatures,
-        "versions": {name: importlib.metadata.version(name) for name in ("cuda-tile", "torch")},
-    }
-    (out / "reference.json").write_text(json.dumps(encode(document)))
-    _print_counts(rows, len(signatures), failed, plugin.errors, ran - started, time.monotonic() - ran, int(code))
-    return 0
+        pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 
 
-def _print_counts(rows, signatures, failed, errors, ran_s, export_s, code) -> None:
-    counts = {status: sum(row.status == status for row in rows) for status in ("traced", "skipped", "failed")}
-    print(
-        f"rows: {len(rows)} collected, " + ", ".join(f"{n} {s}" for s, n in counts.items())
-        + f"; {signatures} signatures, {len(failed)} not exported; {ran_s:.1f} s + {export_s:.1f} s; pytest {code}"
-    )
-    for line in errors:
-        print("not collected:", line)
-    for id_, reason in failed.items():
-        print("not exported:", id_, reason)
-    for row in rows:
-        if row.status == "failed":
-            print("failed:", row.node, row.reason)
+def _write(path: Path, document: object) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(encode(document)))
+    partial.rename(path)
 
 
 if __name__ == "__main__":
-    wanted = read_request(Path(sys.argv[1]))
-    os.chdir(wanted.repo)
-    sys.exit(reference(wanted))
+    main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text()))

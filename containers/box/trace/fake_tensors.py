@@ -41,7 +41,8 @@ class StorageMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self._depth += 1
         try:
-            out = super().__torch_dispatch__(func, types, args, kwargs)
+            with torch._C.DisableTorchFunction():  # what torch itself asks a tensor gets the truth
+                out = super().__torch_dispatch__(func, types, args, kwargs)
         finally:
             self._depth -= 1
         if self._depth == 0:

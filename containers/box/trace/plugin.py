@@ -1,6 +1,7 @@
 """The pytest plugin: runs one backend's rows under fake tensors and writes down how each ended."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any, Generic, TypeVar
@@ -37,15 +38,23 @@ class RowPlugin(Generic[L]):
     """
 
     def __init__(
-        self, backend: str, where: Whereabouts, begin: Callable[[AddressBook], None], take: "Take[L]"
+        self,
+        *,
+        backend: str,
+        where: Whereabouts,
+        begin: Callable[[AddressBook], None],
+        take: "Take[L]",
+        journal: Path,
+        crashed: Mapping[str, str],
     ) -> None:
         self._backend = backend
+        self._journal = journal
+        self._crashed = crashed
         self._where = where
         self._begin = begin
         self._take = take
         self._answered: set[CodeType] = set()
         self.records: dict[str, RowRecord[L]] = {}
-        self.errors: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -54,17 +63,21 @@ class RowPlugin(Generic[L]):
         items[:] = mine
         keys = numbered([self._key(item) for item in mine])
         for item, key in zip(mine, keys, strict=True):
-            self.records[item.nodeid] = RowRecord(key, item.nodeid)
+            record = self.records[item.nodeid] = RowRecord(key, item.nodeid)
+            record.reason = self._crashed.get(item.nodeid, record.reason)
+        self._write({"collected": [{"key": r.key, "node": r.node} for r in self.records.values()]})
+        items[:] = [item for item in mine if item.nodeid not in self._crashed]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not be collected."""
         if report.failed or (report.skipped and isinstance(report.longrepr, tuple)):
-            self.errors.append(f"{report.nodeid}: {_last_line(report.longrepr)}")
+            self._write({"uncollected": f"{report.nodeid}: {_last_line(report.longrepr)}"})
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
         """Run the row under fake tensors and judge its end."""
         record = self.records[item.nodeid]
+        self._write({"started": item.nodeid})
         self._answered = set()
         book = AddressBook(self._where.maker)
         self._begin(book)
@@ -94,6 +107,10 @@ class RowPlugin(Generic[L]):
         record = self.records[report.nodeid]
         record.status = RowStatus.SKIPPED if report.skipped else RowStatus.FAILED
         record.reason = _last_line(report.longrepr)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        with self._journal.open("a") as journal:
+            journal.write(json.dumps(line) + "\n")
 
     def _note(self) -> None:
         self._answered |= self._where.test_codes()
