@@ -2,13 +2,13 @@
 
 Both backends' runs of a row execute the same test code, so the n-th storage that the test itself makes
 has the same address in both. What an op's own code makes may come in another order; it gets addresses
-from a space of its own, which `farm.recipes.cutile_rs.launches` matches by a bijection.
+from a space of its own, which `farm.recipes.cutile_rs.storages` matches by a bijection.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from farm.recipes.cutile_rs.launches import Maker, region_address
+from farm.recipes.cutile_rs.storages import Maker, region_address
 
 
 class AddressBook:

@@ -17,7 +17,7 @@ from containers.box.trace.candidate import DriverRecorder, library_in_place
 from containers.box.trace.fake_cuda import pretended
 from containers.box.trace.gpus import GPUS
 from containers.box.trace.plugin import RowPlugin
-from containers.box.trace.recorder import Recorder
+from containers.box.trace.recorder import Recorder, in_autograd
 from containers.box.trace.request import Mode, TraceRequest, read_request
 from containers.box.trace.signatures import Specialiser
 from containers.box.trace.stack import Whereabouts
@@ -37,7 +37,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
     if request.mode is Mode.REFERENCE:
         traced: RowPlugin[Launch] = RowPlugin(
             backend=request.backend,
-            where=Whereabouts(repo, request.tests),
+            where=Whereabouts(repo, request.tests, in_autograd),
             begin=recorder.begin,
             take=lambda: (tuple(recorder.launches), None),
             journal=out / "rows.jsonl",
@@ -60,7 +60,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
     )
     recorded: RowPlugin[CandidateLaunch] = RowPlugin(
         backend=request.backend,
-        where=Whereabouts(repo, request.tests),
+        where=Whereabouts(repo, request.tests, in_autograd),
         begin=driver.begin,
         take=driver.take,
         journal=out / "rows.jsonl",

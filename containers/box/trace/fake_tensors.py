@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import Answer, ComparisonReached, HostReadsData, MetadataMismatch
-from farm.recipes.cutile_rs.launches import Maker
+from farm.recipes.cutile_rs.storages import Maker
 
 CLAIMED = torch.device("cuda", 0)
 _CPU = torch.device("cpu")

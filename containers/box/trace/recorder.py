@@ -6,11 +6,17 @@ from typing import Any
 
 import cuda.tile
 import cuda.tile.tune
+import torch
 from cuda.tile._execution import kernel as TileKernel
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.signatures import Specialiser
 from farm.analysis import Launch
+
+
+def in_autograd() -> bool:
+    """Whether autograd is going backward."""
+    return bool(torch._C._current_graph_task_id() != -1)
 
 
 class Recorder:
@@ -33,7 +39,9 @@ class Recorder:
         name, signature, args = self._specialiser.specialise(kernel, tuple(kernel_args), self._book, launched=True)
         extents = tuple(int(extent) for extent in grid)
         x, y, z = (*extents, 1, 1, 1)[:3]
-        self.launches.append(Launch(kernel=name, signature=signature, grid=(x, y, z), args=args))
+        self.launches.append(
+            Launch(kernel=name, signature=signature, grid=(x, y, z), args=args, backward=in_autograd())
+        )
 
     def search(
         self,

@@ -175,7 +175,8 @@ def _stand_in(value: Any, book: AddressBook) -> Any:
 
 def _describe(name: str, value: Any, constant: bool, book: AddressBook) -> list[Arg]:
     if isinstance(value, (list, tuple)):
-        return [arg for i, item in enumerate(value) for arg in _describe(f"{name}[{i}]", item, constant, book)]
+        form = "{}[{}]" if isinstance(value, list) else "{}.{}"  # a list is one parameter, a tuple is its items
+        return [arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)]
     if isinstance(value, torch.Tensor):
         return [
             ArrayArg(

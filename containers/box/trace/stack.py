@@ -1,16 +1,18 @@
 """Whose code is running: the test's or the op's."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
 
-from farm.recipes.cutile_rs.launches import Maker
+from farm.recipes.cutile_rs.storages import Maker
 
 
 class Whereabouts:
     """Reads the Python stack against the layout of one repo."""
 
-    def __init__(self, repo: Path, tests: tuple[str, ...]) -> None:
+    def __init__(self, repo: Path, tests: tuple[str, ...], in_autograd: Callable[[], bool]) -> None:
+        self._in_autograd = in_autograd
         self._repo = f"{repo.resolve()}/"
         self._tests = tuple({f"{repo.resolve()}/{test.split('/')[0]}/" for test in tests if "/" in test})
         self._test_files = {str(repo.resolve() / test) for test in tests}
@@ -20,12 +22,18 @@ class Whereabouts:
         return file in self._test_files or file.startswith(self._tests)
 
     def maker(self) -> Maker:
-        """Who is at work: decided by the innermost frame whose file lies in the repo."""
+        """Who is at work: autograd, or else the innermost frame whose file lies in the repo decides.
+
+        The stack of a backward function has the call of `backward` below it, so its own frame comes first.
+        """
+        engine = self._in_autograd()
         frame = sys._getframe(1)
         while frame is not None:
             file = frame.f_code.co_filename
             if file.startswith(self._repo):
-                return Maker.TEST if self.is_test(file) else Maker.OP
+                if not self.is_test(file):
+                    return Maker.OP
+                return Maker.ENGINE if engine else Maker.TEST
             frame = frame.f_back  # type: ignore[assignment]
         return Maker.TEST
 
