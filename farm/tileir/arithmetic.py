@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 _FLIPPED = {"greater_than": "less_than", "greater_than_or_equal": "less_than_or_equal"}
 _SIGN_BITS = {"f16": 15, "bf16": 15, "f32": 31, "f64": 63}
 #: op -> integer operand 1 that changes nothing; commutative ones are tried both ways round.
-_NEUTRAL = {"addi": 0, "subi": 0, "muli": 1, "ori": 0, "xori": 0, "andi": -1, "shli": 0, "shri": 0, "divi": 1, "offset": 0}
+_NEUTRAL = {
+    "addi": 0,
+    "subi": 0,
+    "muli": 1,
+    "ori": 0,
+    "xori": 0,
+    "andi": -1,
+    "shli": 0,
+    "shri": 0,
+    "divi": 1,
+    "offset": 0,
+}
 _ABSORBING = {"muli": 0, "andi": 0, "ori": -1}
 _IDEMPOTENT = frozenset({"andi", "ori", "mini", "maxi"})
 _BOTH_WAYS = frozenset({"addi", "muli", "ori", "xori", "andi"})
@@ -114,7 +125,12 @@ def _folded_float(op: str, attrs: tuple[str, ...], number: Number, result: str) 
 
 
 def _neutral(
-    s: "Simplifier", op: str, operands: tuple[Node, ...], values: list[int | None], type_: Type, origin: Origin
+    s: "Simplifier",
+    op: str,
+    operands: tuple[Node, ...],
+    values: list[int | None],
+    type_: Type,
+    origin: Origin,
 ) -> Node | None:
     orders = [(0, 1), (1, 0)] if op in _BOTH_WAYS else [(0, 1)]
     found: Node | None = None
@@ -134,7 +150,12 @@ def _neutral(
 
 
 def _added(
-    s: "Simplifier", op: str, operands: tuple[Node, ...], values: list[int | None], type_: Type, origin: Origin
+    s: "Simplifier",
+    op: str,
+    operands: tuple[Node, ...],
+    values: list[int | None],
+    type_: Type,
+    origin: Origin,
 ) -> Node | None:
     left, right = operands
     constant = values[1]

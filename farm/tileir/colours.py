@@ -26,7 +26,11 @@ def listed_effects(region: Region) -> list[Node]:
 def dependencies(node: Node) -> tuple[Node, ...]:
     """What a node depends on, carried values and yields included."""
     if isinstance(node, Loop):
-        return (*node.operands, *node.inits, *(value for leaving in node.continues for value in leaving.operands))
+        return (
+            *node.operands,
+            *node.inits,
+            *(value for leaving in node.continues for value in leaving.operands),
+        )
     if isinstance(node, Branch):
         return (*node.operands, *(value for values in node.yields if values for value in values))
     return node.operands
@@ -64,7 +68,9 @@ def colour_nodes(lowering: Lowering, parameter: Callable[[int], int]) -> list[in
     return colours
 
 
-def _colour(node: Node, colours: list[int], following: dict[int, int], parameter: Callable[[int], int]) -> int:
+def _colour(
+    node: Node, colours: list[int], following: dict[int, int], parameter: Callable[[int], int]
+) -> int:
     if node.op == "param":
         return hash((parameter(int(str(node.attrs[0]))), node.type.text))
     if node.op in ("arg", "loop_result"):

@@ -59,7 +59,12 @@ def compare(
     ours, theirs = _only_entry(reference), _only_entry(candidate)
     knowns = (dict(known_reference or {}), dict(known_candidate or {}))
     by_position = _by_position(ours, theirs, mapping)
-    if by_position and knowns[0] == knowns[1] and identical(ours, theirs) and reference.globals == candidate.globals:
+    if (
+        by_position
+        and knowns[0] == knowns[1]
+        and identical(ours, theirs)
+        and reference.globals == candidate.globals
+    ):
         return Comparison(same=True, rules=(), difference=None, parameters=tuple(range(len(theirs.params))))
     targets = (gpu,) if gpu else compared_targets(reference, candidate)
     result: Comparison | None = None
@@ -107,7 +112,8 @@ def _by_position(reference: Entry, candidate: Entry, mapping: ParameterMapping) 
 
 def _hints_differ(reference: Lowering, candidate: Lowering) -> Difference:
     places = tuple(
-        Place(operation="entry", span=side.entry.span, source=side.entry.source) for side in (reference, candidate)
+        Place(operation="entry", span=side.entry.span, source=side.entry.source)
+        for side in (reference, candidate)
     )
     sentence = f"The entry has the hints {{{reference.hints}}}, in the candidate {{{candidate.hints}}}."
     return Difference(kind=DifferenceKind.HINT, reference=places[0], candidate=places[1], sentence=sentence)

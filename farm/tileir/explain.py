@@ -63,12 +63,16 @@ def _exchanged(pair: Pair, matcher: Matcher) -> Pair | None:
 
 
 def _seen_from_access(kind: DifferenceKind, pair: Pair) -> DifferenceKind:
-    if pair.role in _NEAR:
-        return _NEAR[pair.role]
-    if kind is not DifferenceKind.DATA_FLOW:
-        inside = any(step.role is Role.COMBINER for step in _chain(pair))
-        return DifferenceKind.COMBINER if inside else kind
-    return next((_FAR[step.role] for step in _chain(pair) if step.role in _FAR), kind)
+    near = pair
+    while near.parent is not None and near.parent.reference.op == near.parent.candidate.op == "splat":
+        near = near.parent
+    if near.role in _NEAR:
+        return _NEAR[near.role]
+    if kind is DifferenceKind.DATA_FLOW:
+        return next((_FAR[step.role] for step in _chain(pair) if step.role in _FAR), kind)
+    if any(step.role is Role.COMBINER for step in _chain(pair)):
+        return DifferenceKind.COMBINER
+    return DifferenceKind.MASK if near.role is Role.MASK else kind
 
 
 def _place(node: Node | None) -> Place | None:

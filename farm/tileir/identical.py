@@ -43,7 +43,11 @@ def _same_region(ours: Region, theirs: Region, names: _Names) -> bool:
 
 
 def _same_op(ours: Op, theirs: Op, names: _Names) -> bool:
-    if (ours.name, ours.operand_types, ours.result_types) != (theirs.name, theirs.operand_types, theirs.result_types):
+    if (ours.name, ours.operand_types, ours.result_types) != (
+        theirs.name,
+        theirs.operand_types,
+        theirs.result_types,
+    ):
         return False
     if len(ours.items) != len(theirs.items) or len(ours.regions) != len(theirs.regions):
         return False

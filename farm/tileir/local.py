@@ -8,20 +8,31 @@ from farm.tileir.difference import DifferenceKind
 from farm.tileir.graph import Node, Role
 from farm.tileir.pairs import Mismatch, Pair, mismatch
 
-_LEAVES = frozenset({"param", "constant", "splat", "dense", "arg", "index", "loop_result", "if_result", "combined", "result"})
+_LEAVES = frozenset(
+    {"param", "constant", "splat", "dense", "arg", "index", "loop_result", "if_result", "combined", "result"}
+)
 _OWN_ATTRS = frozenset({"if_result", "arg", "loop_result"})  # positions that the matcher compares by meaning
 _LEAVING = frozenset({"continue", "break"})
 _COMBINERS = ("reduce", "scan")
 _ORDERS = frozenset({"weak", "relaxed", "acquire", "release", "acq_rel", "tl_blk", "device", "sys"})
 _PREDICATES = frozenset(
-    "equal not_equal less_than less_than_or_equal greater_than greater_than_or_equal ordered unordered".split()
+    {
+        "equal",
+        "not_equal",
+        "less_than",
+        "less_than_or_equal",
+        "greater_than",
+        "greater_than_or_equal",
+        "ordered",
+        "unordered",
+    }
 )
 _PADDING = re.compile(r"padding_value = \w+, ")
 _DIM_MAP = re.compile(r", dim_map=\[[^\]]*\]")
 
 
 def local_mismatch(pair: Pair) -> Mismatch | None:
-    """The difference of two nodes' operations, attributes, types and number of operands; None if there is none."""
+    """The difference of two nodes' operations, attributes, types and number of operands; None: none."""
     a, b = pair.reference, pair.candidate
     if a.op != b.op:
         return _operations_differ(pair)
@@ -50,7 +61,9 @@ def attributes_differ(pair: Pair) -> Mismatch:
     """The mismatch of two nodes of one operation with different attributes."""
     a, b = pair.reference, pair.candidate
     if a.op == "constant":
-        return mismatch(DifferenceKind.CONSTANT, pair, f"The constant is {describe(a)}, in the candidate {describe(b)}.")
+        return mismatch(
+            DifferenceKind.CONSTANT, pair, f"The constant is {describe(a)}, in the candidate {describe(b)}."
+        )
     ours = [str(attr) for attr in a.attrs if attr not in b.attrs]
     theirs = [str(attr) for attr in b.attrs if attr not in a.attrs]
     sentence = f"`{a.op}` has {_quoted(ours)}, in the candidate {_quoted(theirs)}."
@@ -91,8 +104,10 @@ def parameters_differ(pair: Pair, bound: int) -> Mismatch:
     a, b = pair.reference, pair.candidate
     if a.type != b.type:
         return types_differ(pair)
-    sentence = f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, which "
-    sentence += f"stands for the reference's parameter {bound}."
+    sentence = (
+        f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, "
+    )
+    sentence += f"which stands for the reference's parameter {bound}."
     return mismatch(DifferenceKind.DATA_FLOW, pair, sentence)
 
 

@@ -42,7 +42,7 @@ class Matcher:
         self.related: dict[tuple[int, ...], Pair] = {}
         self._sides = (reference, candidate)
         self._colours = self._coloured(by_position)
-        self._coarse = tuple(colour_nodes(side, lambda _: 0) for side in self._sides)
+        self._coarse: tuple[list[int], ...] | None = None
         self._listed = tuple({node.id for node in listed_effects(side.graph.top)} for side in self._sides)
         self._effects: dict[tuple[int, int], int] = {}  # (side, effect id) -> the other side's effect id
         self._trail: list[tuple[str, tuple[int, ...] | int]] = []
@@ -155,7 +155,11 @@ class Matcher:
         listed = (a.id in self._listed[0], b.id in self._listed[1])
         if not any(listed):
             return None
-        if not all(listed) or self._effects.get((0, a.id), b.id) != b.id or self._effects.get((1, b.id), a.id) != a.id:
+        if (
+            not all(listed)
+            or self._effects.get((0, a.id), b.id) != b.id
+            or self._effects.get((1, b.id), a.id) != a.id
+        ):
             return mismatch(DifferenceKind.DATA_FLOW, pair, f"These two `{a.op}` are not the same access.")
         for side, here, there in ((0, a.id, b.id), (1, b.id, a.id)):
             if (side, here) not in self._effects:
@@ -165,11 +169,18 @@ class Matcher:
 
     def _operands(self, pair: Pair) -> None:
         a, b = pair.reference, pair.candidate
-        children: list[tuple[Node, Node, Role | None]] = list(zip(a.operands, b.operands, a.roles, strict=True))
+        children: list[tuple[Node, Node, Role | None]] = list(
+            zip(a.operands, b.operands, a.roles, strict=True)
+        )
         ours, theirs = self.colours_of(pair)
         if a.op == "join_tokens":
             left, right = (
-                [node for _, _, node in sorted((colour, node.id, node) for colour, node in zip(cs, n.operands, strict=True))]
+                [
+                    node
+                    for _, _, node in sorted(
+                        (colour, node.id, node) for colour, node in zip(cs, n.operands, strict=True)
+                    )
+                ]
                 for cs, n in ((ours, a), (theirs, b))
             )
             children = [(x, y, Role.TOKEN) for x, y in zip(left, right, strict=True)]
@@ -189,6 +200,8 @@ class Matcher:
         along = (ours[0] == theirs[0]) + (ours[1] == theirs[1])
         across = (ours[0] == theirs[1]) + (ours[1] == theirs[0])
         if along == across:
+            if self._coarse is None:
+                self._coarse = tuple(colour_nodes(side, lambda _: 0) for side in self._sides)
             coarse = self._coarse
             along += (coarse[0][a0.id] == coarse[1][b0.id]) + (coarse[0][a1.id] == coarse[1][b1.id])
             across += (coarse[0][a0.id] == coarse[1][b1.id]) + (coarse[0][a1.id] == coarse[1][b0.id])
@@ -205,14 +218,18 @@ class Matcher:
         if ours.owner is None and theirs.owner is None:
             return None
         if ours.owner is None or theirs.owner is None or ours.branch != theirs.branch:
-            sentence = "This division is executed under other conditions, and it is undefined for a zero divisor."
+            sentence = (
+                "This division is executed under other conditions, and it is undefined for a zero divisor."
+            )
             return mismatch(DifferenceKind.EFFECT, pair, sentence)
         self._push([(ours.owner, theirs.owner, None)], pair)
         return None
 
     def _loop(self, a: Loop, b: Loop, pair: Pair) -> Mismatch | None:
         if len(a.continues) != len(b.continues) or len(a.breaks) != len(b.breaks):
-            return mismatch(DifferenceKind.EFFECT, pair, "The loops end their iterations in different places.")
+            return mismatch(
+                DifferenceKind.EFFECT, pair, "The loops end their iterations in different places."
+            )
         if len(a.args) != len(b.args):
             self.rules.add(RuleId.CARRIED_ORDER)
         self._listing(a.body, b.body, pair)
@@ -228,7 +245,8 @@ class Matcher:
         a, b = pair.reference, pair.candidate
         ours, theirs = a.operands[0], b.operands[0]
         at, to = int(str(a.attrs[0])), int(str(b.attrs[0]))
-        assert isinstance(ours, Loop) and isinstance(theirs, Loop)
+        assert isinstance(ours, Loop)
+        assert isinstance(theirs, Loop)
         if a.type != b.type or ours.op != theirs.op:
             return attributes_differ(pair)
         leaves = a.op == "loop_result" and ours.op == "loop"
@@ -241,7 +259,8 @@ class Matcher:
         children: list[tuple[Node, Node, Role | None]] = [(ours, theirs, None)]
         if leaves:
             children += [
-                (x.operands[at], y.operands[to], Role.RESULT) for x, y in zip(ours.breaks, theirs.breaks, strict=False)
+                (x.operands[at], y.operands[to], Role.RESULT)
+                for x, y in zip(ours.breaks, theirs.breaks, strict=False)
             ]
         else:
             children.append((ours.inits[at], theirs.inits[to], Role.INIT))
@@ -255,7 +274,8 @@ class Matcher:
     def _if_result(self, pair: Pair) -> Mismatch | None:
         ours, theirs = pair.reference.operands[0], pair.candidate.operands[0]
         at, to = int(str(pair.reference.attrs[0])), int(str(pair.candidate.attrs[0]))
-        assert isinstance(ours, Branch) and isinstance(theirs, Branch)
+        assert isinstance(ours, Branch)
+        assert isinstance(theirs, Branch)
         children: list[tuple[Node, Node, Role | None]] = [(ours, theirs, None)]
         for x, y in zip(ours.yields, theirs.yields, strict=True):
             if (x is None) != (y is None):
@@ -271,8 +291,10 @@ class Matcher:
             extra = max(left, right, key=len)[min(len(left), len(right))]
             places = (extra, None) if len(left) > len(right) else (None, extra)
             side = "reference" if len(left) > len(right) else "candidate"
-            sentence = f"Only the {side} has this `{extra.op}`; it has {max(len(left), len(right))} effects here, the "
-            sentence += f"other side {min(len(left), len(right))}."
+            sentence = (
+                f"Only the {side} has this `{extra.op}`; it has {max(len(left), len(right))} effects here, "
+            )
+            sentence += f"the other side {min(len(left), len(right))}."
             self._pending.append(Mismatch(DifferenceKind.EFFECT, parent, sentence, *places))
         self._push(((a, b, None) for a, b in zip(left, right, strict=False)), parent)
 

@@ -55,8 +55,9 @@ RULES: dict[RuleId, Rule] = {
     for rule in (
         _rule(
             RuleId.DATA_FLOW,
-            "An operation without effects is fully described by its operands, so its name, place, copies and an "
-            "unused result change nothing; a division stays in its region unless its divisor is a constant.",
+            "An operation without effects is fully described by its operands, so its name, place, copies "
+            "and an unused result change nothing; a division stays in its region unless its divisor is a "
+            "constant.",
         ),
         _rule(RuleId.COMMUTE, "The operation gives the same result with these operands exchanged."),
         _rule(
@@ -66,16 +67,18 @@ RULES: dict[RuleId, Rule] = {
         ),
         _rule(
             RuleId.HINT_TARGET,
-            "Hints under a target's name hold on that target only and take precedence over the default, so both "
-            "sides are compared as they hold on the targets that the candidate names.",
+            "Hints under a target's name hold on that target only and take precedence over the default, so "
+            "both sides are compared as they hold on the targets that the candidate names.",
         ),
         _rule(
             RuleId.CONSTANT_FOLD,
-            "Integer arithmetic modulo the width, sign changes and exact conversions of constants have one value.",
+            "Integer arithmetic modulo the width, sign changes and exact conversions of constants have one "
+            "value.",
         ),
         _rule(
             RuleId.IDENTITY,
-            "Integer operations with a neutral or absorbing operand, and an offset of zero, have a known result.",
+            "Integer operations with a neutral or absorbing operand, and an offset of zero, have a known "
+            "result.",
         ),
         _rule(
             RuleId.ADD_CONSTANTS,
@@ -84,30 +87,38 @@ RULES: dict[RuleId, Rule] = {
         _rule(RuleId.SPLAT, "A reshaped or broadcast tile of one element holds that element everywhere."),
         _rule(
             RuleId.SPLAT_LIFT,
-            "An elementwise operation on tiles whose elements are all equal gives a tile whose elements are all "
-            "equal to the operation on one of them.",
+            "An elementwise operation on tiles whose elements are all equal gives a tile whose elements are "
+            "all equal to the operation on one of them.",
         ),
         _rule(
             RuleId.RESHAPE,
-            "Reshapes keep the order of elements, broadcasts repeat them; to the same shape they do nothing and "
-            "two in a row are one.",
+            "Reshapes keep the order of elements, broadcasts repeat them; to the same shape they do nothing "
+            "and two in a row are one.",
         ),
-        _rule(RuleId.COMPARE_FLIP, "a > b is b < a and a >= b is b <= a, for integers and ordered floats alike."),
+        _rule(
+            RuleId.COMPARE_FLIP, "a > b is b < a and a >= b is b <= a, for integers and ordered floats alike."
+        ),
         _rule(
             RuleId.SELECT,
-            "A selection by a constant, or between two equal values, or by a condition already decided outside, "
-            "is the selected value.",
+            "A selection by a constant, or between two equal values, or by a condition already decided "
+            "outside, is the selected value.",
         ),
         _rule(
             RuleId.LOAD_PAD,
-            "Elements that the mask excludes are not read and hold the padding, which is a selection by the mask.",
+            "Elements that the mask excludes are not read and hold the padding, which is a selection by the "
+            "mask.",
         ),
-        _rule(RuleId.MASK_TRUE, "A mask that is true everywhere excludes nothing, so no padding is ever seen."),
+        _rule(
+            RuleId.MASK_TRUE, "A mask that is true everywhere excludes nothing, so no padding is ever seen."
+        ),
         _rule(
             RuleId.IF_SELECT,
-            "A branch that does nothing but yield values which are safe to compute yields the selected value.",
+            "A branch that does nothing but yield values which are safe to compute yields the selected "
+            "value.",
         ),
-        _rule(RuleId.SELECT_MIN_MAX, "The smaller of two integers is the first if it is less, else the second."),
+        _rule(
+            RuleId.SELECT_MIN_MAX, "The smaller of two integers is the first if it is less, else the second."
+        ),
         _rule(RuleId.IF_CONSTANT, "Of a branch on a constant only one side is ever executed."),
         _rule(
             RuleId.CARRIED_UNCHANGED,
@@ -115,35 +126,36 @@ RULES: dict[RuleId, Rule] = {
         ),
         _rule(
             RuleId.CARRIED_ORDER,
-            "Carried values are told apart by their initial and next values, not by position; one that nothing "
-            "reads has no meaning.",
+            "Carried values are told apart by their initial and next values, not by position; one that "
+            "nothing reads has no meaning.",
         ),
         _rule(RuleId.FRESH_TOKEN, "A fresh token orders nothing, which is what no token means."),
         _rule(
             RuleId.JOIN_TOKENS,
-            "A joined token waits for all its operands, in whatever order, however often and however nested they "
-            "are named, and a fresh token adds nothing.",
+            "A joined token waits for all its operands, in whatever order, however often and however nested "
+            "they are named, and a fresh token adds nothing.",
         ),
         _rule(
             RuleId.LOAD_ORDER,
-            "Token-ordered operations are not bound to program order, so neighbouring weak loads that take their "
-            "tokens from elsewhere may be written in either order.",
+            "Token-ordered operations are not bound to program order, so neighbouring weak loads that take "
+            "their tokens from elsewhere may be written in either order.",
         ),
         _rule(RuleId.KNOWN_VALUE, "The caller states that every launch passes this value."),
         _rule(
             RuleId.INDEX_BOUND,
-            "Block indices and grid sizes are not negative, nor is the index of a signed loop that starts at such a "
-            "value and counts up by a positive constant.",
+            "Block indices and grid sizes are not negative, nor is the index of a signed loop that starts "
+            "at such a value and counts up by a positive constant.",
         ),
         _rule(
             RuleId.INDEX_SPACE,
-            "A view's index space has ceil(extent / tile) places in a dimension; extents are not negative and index "
-            "arithmetic does not overflow.",
+            "A view's index space has ceil(extent / tile) places in a dimension; extents are not negative "
+            "and index arithmetic does not overflow.",
             True,
         ),
         _rule(
             RuleId.CEIL_DIVISION,
-            "For x not negative, c positive and no overflow, (x + c - 1) / c rounded to zero is x / c rounded up.",
+            "For x not negative, c positive and no overflow, (x + c - 1) / c rounded to zero is x / c "
+            "rounded up.",
             True,
         ),
         _rule(
