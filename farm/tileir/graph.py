@@ -62,7 +62,7 @@ class Region:
 class Node:
     """A value, an effect, or both. Its identity is its meaning on one side of a comparison."""
 
-    __slots__ = ("attrs", "home", "id", "op", "operands", "origin", "roles", "type")
+    __slots__ = ("attrs", "hints", "home", "id", "op", "operands", "origin", "roles", "type")
 
     def __init__(
         self,
@@ -76,6 +76,7 @@ class Node:
         origin: Origin,
     ) -> None:
         self.id = id_
+        self.hints = ""  #: what a memory access hints on the compared targets
         self.op = op
         self.attrs = attrs
         self.operands = operands

@@ -75,7 +75,6 @@ def _attribute_kind(op: str, words: set[str]) -> DifferenceKind:
         (any(word.startswith("rounding<") for word in words), DifferenceKind.ROUNDING),
         ("flush_to_zero" in words, DifferenceKind.FLUSH),
         (any(word.startswith("overflow<") for word in words), DifferenceKind.OVERFLOW),
-        (any(word.startswith("optimization_hints=") for word in words), DifferenceKind.HINT),
         (not _PREDICATES.isdisjoint(words), DifferenceKind.PREDICATE),
         (not words.isdisjoint({"signed", "unsigned"}), DifferenceKind.SIGNEDNESS),
         (not _ORDERS.isdisjoint(words), DifferenceKind.MEMORY_ORDER),
@@ -109,6 +108,13 @@ def parameters_differ(pair: Pair, bound: int) -> Mismatch:
     )
     sentence += f"which stands for the reference's parameter {bound}."
     return mismatch(DifferenceKind.DATA_FLOW, pair, sentence)
+
+
+def hints_differ(pair: Pair) -> Mismatch:
+    """The mismatch of two memory accesses with different hints."""
+    ours, theirs = pair.reference.hints, pair.candidate.hints
+    sentence = f"`{pair.reference.op}` hints {{{ours}}}, in the candidate {{{theirs}}}."
+    return mismatch(DifferenceKind.HINT, pair, sentence)
 
 
 def _roles_differ(pair: Pair) -> Mismatch:

@@ -58,7 +58,10 @@ class Lowering:
         """Lower operations into a region."""
         for op in ops:
             self.s.region = region
-            self.op(op, region)
+            try:
+                self.op(op, region)
+            except (IndexError, ValueError, StopIteration) as error:
+                raise unreadable(op.span, f"`{op.name}` has not the parts that it must have") from error
 
     def op(self, op: Op, region: Region) -> None:
         """Lower one operation into a region."""
@@ -89,10 +92,7 @@ class Lowering:
         operands: list[Node] = []
         roles: list[Role] = []
         for item in op.items:
-            hint = hints.hint_text(item)
-            if hint is not None:
-                text = self.effective(hint)
-                attrs += [f"optimization_hints=<{text}>"] if text else []
+            if hints.hint_text(item) is not None:
                 continue
             uses = [word for word in item.words if isinstance(word, Use)]
             operands += [self.scope.use(use) for use in uses]
@@ -101,6 +101,10 @@ class Lowering:
                 attrs.append(_attribute(item))
         self._check_types(op, operands)
         return tuple(attrs), tuple(operands), tuple(roles)
+
+    def hints_of(self, op: Op) -> str:
+        """An operation's hints as they hold on the compared targets."""
+        return self.effective(next((text for item in op.items if (text := hints.hint_text(item))), None))
 
     def results(self, op: Op, node: Node, origin: Origin) -> tuple[Node, ...]:
         """The nodes of an operation's results."""
@@ -171,35 +175,22 @@ class Lowering:
     def _effect(self, op: Op, region: Region, origin: Origin) -> None:
         attrs, operands, roles = self.parts(op)
         roles = memory_roles(op.name, operands, roles)
+        mask: Node | None = None
+        padding: Node | None = None
         if self.level >= Level.MEANING:
             operands, roles = with_token(self.s, operands, roles)
             if op.name in LOADS:
-                self._load(op, attrs, operands, roles, region, origin)
-                return
+                operands, roles, mask, padding = padded_load(self.s, operands, roles)
         node = self.graph.unique(op.name, attrs, operands, _EFFECT, origin, region, roles)
+        node.hints = self.hints_of(op)
         region.effects.append(node)
-        self.scope.define_all(op, self.results(op, node, origin))
-
-    def _load(
-        self,
-        op: Op,
-        attrs: tuple[str, ...],
-        operands: tuple[Node, ...],
-        roles: tuple[Role, ...],
-        region: Region,
-        origin: Origin,
-    ) -> None:
-        load = padded_load(self.s, operands, roles)
-        node = self.graph.unique(op.name, attrs, load.operands, _EFFECT, origin, region, load.roles)
-        region.effects.append(node)
-        loaded, *rest = self.results(op, node, origin)
-        if load.mask is not None and load.padding is not None:
+        results = self.results(op, node, origin)
+        if mask is not None and padding is not None and results:
             self.s.note(RuleId.LOAD_PAD)
-            selected = (load.mask, loaded, load.padding)
-            loaded = self.s.make(
-                "select", (), selected, loaded.type, origin, (Role.MASK, Role.VALUE, Role.PADDING)
-            )
-        self.scope.define_all(op, (loaded, *rest))
+            chosen = (mask, results[0], padding)
+            roles = (Role.MASK, Role.VALUE, Role.PADDING)
+            results = (self.s.make("select", (), chosen, results[0].type, origin, roles), *results[1:])
+        self.scope.define_all(op, results)
 
 
 def _role(item: Item) -> Role:

@@ -13,7 +13,7 @@ from farm.tileir.arithmetic import integer_of
 from farm.tileir.colours import colour_nodes, listed_effects, parameter_colours
 from farm.tileir.difference import DifferenceKind
 from farm.tileir.graph import Branch, Loop, Node, Region, Role
-from farm.tileir.local import attributes_differ, local_mismatch, parameters_differ
+from farm.tileir.local import attributes_differ, hints_differ, local_mismatch, parameters_differ
 from farm.tileir.lower import Lowering
 from farm.tileir.ops import LOADS, PARTIAL, commutes
 from farm.tileir.pairs import Mismatch, Pair, mismatch
@@ -29,6 +29,7 @@ class _Choice(NamedTuple):
 
     pending: list[Pair | Mismatch]
     trail: int
+    hints: int
     instead: list[Pair]
 
 
@@ -48,6 +49,7 @@ class Matcher:
         self._trail: list[tuple[str, tuple[int, ...] | int]] = []
         self._pending: list[Pair | Mismatch] = []
         self._choices: list[_Choice] = []
+        self._hints: list[Mismatch] = []  # reported when nothing else differs
 
     def _coloured(self, by_position: bool) -> tuple[list[int], ...]:
         if by_position:
@@ -73,7 +75,7 @@ class Matcher:
         for _ in range(_MAX_RETRIES):
             found = self._drain()
             if found is None:
-                return None
+                return self._hints[0] if self._hints else None
             first = first or found
             if not self._choices:
                 break
@@ -90,6 +92,7 @@ class Matcher:
 
     def _retreat(self) -> None:
         choice = self._choices.pop()
+        del self._hints[choice.hints :]
         while len(self._trail) > choice.trail:
             kind, key = self._trail.pop()
             if kind == "parameter":
@@ -116,6 +119,8 @@ class Matcher:
         if found is not None:
             return found
         self._relate(key, pair)
+        if a.hints != b.hints:
+            self._hints.append(hints_differ(pair))
         if a.op in PARTIAL and integer_of(a.operands[-1]) in (None, 0, -1):
             found = self._same_region(a.home, b.home, pair)
             if found is not None:
@@ -207,7 +212,7 @@ class Matcher:
             across += (coarse[0][a0.id] == coarse[1][b1.id]) + (coarse[0][a1.id] == coarse[1][b0.id])
         if along == across and a0 is not a1 and b0 is not b1:
             instead = [Pair(a, b, r, pair) for a, b, r in reversed(crossed)]
-            self._choices.append(_Choice(self._pending.copy(), len(self._trail), instead))
+            self._choices.append(_Choice(self._pending.copy(), len(self._trail), len(self._hints), instead))
             self.rules.add(RuleId.COMMUTE)
         if across > along:
             self.rules.add(RuleId.COMMUTE)

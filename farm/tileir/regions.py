@@ -90,6 +90,10 @@ class RegionLowering:
         if not ops or ops[-1].name not in _LEAVING:
             self._leave("continue", (), loop.body, origin)
         self._loops.pop()
+        leaving = [(leave, len(args)) for leave in loop.continues]
+        leaving += [(leave, len(_result_types(op))) for leave in loop.breaks]
+        if any(len(leave.operands) != count for leave, count in leaving) or len(inits) != len(args):
+            raise unreadable(op.span, f"this `{op.name}` does not pass on as many values as it carries")
         lowering.scope.leave(outer)
         return loop
 
@@ -141,6 +145,9 @@ class RegionLowering:
         node.bodies = (Region(region, node, 0), Region(region, node, 1))
         node.yields = [self._body(ops, body) for ops, body in zip(bodies, node.bodies, strict=True)]
         lowering.s.region = region
+        count = len(_result_types(op))
+        if any(values is not None and len(values) != count for values in node.yields):
+            raise unreadable(op.span, f"a branch of this `if` does not yield {count} values")
         if any(body.effects for body in node.bodies):
             region.effects.append(node)
         results = [self._chosen(node, at, type_, origin) for at, type_ in enumerate(_result_types(op))]
