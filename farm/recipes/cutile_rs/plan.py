@@ -28,6 +28,7 @@ class GenericRole(StrEnum):
     ELEMENT = "element"  #: element type of the array
     CONSTANT = "constant"  #: value of the kernel's constant parameter
     DIVISOR = "divisor"  #: largest power of two, at most 16, that divides the quantity of the array
+    UNIT = "unit"  #: `bool`: whether the quantity of the array is 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,8 @@ class EntryGeneric:
     role: GenericRole
     source: str  #: name of the Python kernel's parameter it comes from
     rust_type: str  #: `type`, `i32`, `bool`
-    quantity: Quantity | None = None  #: for DIVISOR
-    axis: int | None = None  #: for DIVISOR
+    quantity: Quantity | None = None  #: for DIVISOR and UNIT
+    axis: int | None = None  #: for DIVISOR and UNIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,10 @@ class Entry:
     unsafe_fn: bool  #: declared `unsafe fn`
     generics: tuple[EntryGeneric, ...]
     params: tuple[EntryParam, ...]
+    #: Python conditions over the kernel's parameters under which the entry may be launched: constants by
+    #: name, arrays as `a.shape[0]`, `a.stride(1)`, `dtype(a)` (a short name). Of several entries of one
+    #: kernel, the one whose conditions hold is meant.
+    when: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

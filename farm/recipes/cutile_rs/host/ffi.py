@@ -187,6 +187,8 @@ def _generic(export: Export, item: EntryGeneric) -> str:
             return f"{_number(export, item.source)}.to_string()"
         case GenericRole.DIVISOR:
             return f"divisor({_quantity(export, item)}).to_string()"
+        case GenericRole.UNIT:
+            return f"({_quantity(export, item)} == 1).to_string()"
 
 
 def _number(export: Export, source: str) -> str:

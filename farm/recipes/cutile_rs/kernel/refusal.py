@@ -16,6 +16,7 @@ class Refusal(Exception):
         self.message = message
         self.advice = advice
         self.fault = fault
+        self.path: str | None = None  #: file of `node`, when it is not the kernel's own
 
     def finding(self, path: str, text: str) -> Finding:
         """The refusal as a Finding in the file `path` with the content `text`."""

@@ -1,0 +1,333 @@
+"""Translates one kernel for a set of signatures into one `#[cutile::entry]`."""
+
+from dataclasses import dataclass
+
+from farm.analysis import ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
+from farm.recipes.cutile_rs.kernel.build import Builder
+from farm.recipes.cutile_rs.kernel.evaluate import Evaluator, Returned
+from farm.recipes.cutile_rs.kernel.model import Array, DType, Known, Node, TileType
+from farm.recipes.cutile_rs.kernel.names import Names
+from farm.recipes.cutile_rs.kernel.passes import optimise, walk
+from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal, Split
+from farm.recipes.cutile_rs.kernel.rust import Printer
+from farm.recipes.cutile_rs.kernel.source import Sources
+from farm.recipes.cutile_rs.plan import Entry, EntryGeneric, EntryParam, GenericRole, ParamRole, Quantity
+
+#: Rust generics for element types, in the order in which they are given out.
+ELEMENTS = ("E", "F", "G", "H")
+SCALARS = {"i32": "i32", "i64": "i64", "f32": "f32", "f64": "f64", "bool": "bool"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One entry as Rust text, and what the host has to know about it."""
+
+    entry: Entry
+    lines: tuple[str, ...]  #: the function, without indentation of the module
+    helpers: dict[str, str]  #: helper functions that it calls, by name
+
+
+class EntryWriter:
+    """Writes one entry. All signatures given belong to it: they are its lanes."""
+
+    def __init__(self, sources: Sources, kernel: KernelSource, lanes: tuple[Signature, ...], gpu: str) -> None:
+        self.sources = sources
+        self.kernel = kernel
+        self.lanes = lanes
+        self.gpu = gpu
+        self.definition = sources.kernel(kernel)
+        self.names = Names()
+        self.build = Builder(len(lanes), {})
+        self.arrays: dict[str, Array] = {}
+        self.scalars: dict[str, str] = {}
+        self.constants: dict[str, str] = {}  #: Rust const generic by the source's name
+
+    def write(self, name: str) -> Written:
+        """The entry called `name`. Raises Refusal, Split."""
+        env = self._environment()
+        evaluator = Evaluator(self.sources, self.kernel.file, self.build, dict(env))
+        try:
+            evaluator.run(self.definition.body)
+        except Returned:
+            pass
+        root = self.build.block
+        optimise(root, self.build)
+        for generic in (*ELEMENTS, *self.constants.values()):
+            self.names.fresh(generic)
+        self.names.arrays.update({n: self.names.reserve(n) for n in self.arrays})
+        self.names.params.update({n: self.names.reserve(n) for n in self.scalars})
+        units = {name: self._units(name, root) for name in self.arrays}
+        printer = Printer(self.names, units)
+        body = printer.body(root)
+        text = "\n".join(body)
+        params, generics, opening = self._interface(text, root)
+        return self._assembled(name, params, generics, [*opening, *body], printer)
+
+    # ---- what the parameters are ---------------------------------------------------------
+
+    def _environment(self) -> dict[str, Array | Known | Node]:
+        env: dict[str, Array | Known | Node] = {}
+        arguments = self.definition.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        kinds: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            column = [self._argument(signature, name) for signature in self.lanes]
+            if isinstance(column[0], ArrayArg):
+                kinds[name] = tuple(arg.dtype for arg in column if isinstance(arg, ArrayArg))
+        for name, lanes in kinds.items():
+            if len(set(lanes)) > 1 and lanes not in self.build.generics:
+                if len(self.build.generics) == len(ELEMENTS):
+                    raise Refusal(self.definition, "more than four element types that vary", "give arrays one type")
+                self.build.generics[lanes] = (ELEMENTS[len(self.build.generics)], name)
+        for name in names:
+            env[name] = self._parameter(name, kinds)
+        return env
+
+    def _argument(self, signature: Signature, name: str) -> ArrayArg | ScalarArg | ConstantArg:
+        for arg in signature.args:
+            if arg.name == name:
+                return arg
+        raise Refusal(self.definition, f"no traced launch gives the parameter {name}", "analyse the op again")
+
+    def _parameter(self, name: str, kinds: dict[str, tuple[str, ...]]) -> Array | Known | Node:
+        column = [self._argument(signature, name) for signature in self.lanes]
+        if len({type(arg) for arg in column}) > 1:
+            raise Split(self.definition, tuple(f"kind({name}) == {arg.kind!r}" for arg in column))
+        first = column[0]
+        if isinstance(first, ArrayArg):
+            ranks = [len(arg.shape) for arg in column if isinstance(arg, ArrayArg)]
+            if len(set(ranks)) > 1:
+                raise Split(self.definition, tuple(f"{name}.ndim == {rank}" for rank in ranks))
+            lanes = kinds[name]
+            code = self.build.generics[lanes][0] if lanes in self.build.generics else lanes[0]
+            self.arrays[name] = Array(name, DType(code, lanes), ranks[0])
+            return self.arrays[name]
+        if isinstance(first, ScalarArg):
+            types = {arg.dtype for arg in column if isinstance(arg, ScalarArg)}
+            if len(types) > 1:
+                raise Split(
+                    self.definition, tuple(f"dtype({name}) == {a.dtype!r}" for a in column if isinstance(a, ScalarArg))
+                )
+            dtype = types.pop()
+            if dtype not in SCALARS:
+                raise Refusal(self.definition, f"a scalar of type {dtype}", "use int, float or bool")
+            self.scalars[name] = dtype
+            type_ = TileType(self.build.same(dtype), ())
+            if dtype in ("i32", "bool"):
+                return Node("param", type_, attrs={"param": name}, name=name)
+            return self.build.add("scalar", type_, param=name)
+        return self._constant(name, tuple(arg.value for arg in column if isinstance(arg, ConstantArg)))
+
+    def _constant(self, name: str, values: tuple[object, ...]) -> Known:
+        whole = all(type(v) is int and -(1 << 31) <= v < 1 << 31 for v in values)
+        if whole or all(type(v) is bool for v in values):
+            self.constants[name] = name.strip("_").upper()
+            return Known(values, self.constants[name], name)
+        return Known(values, None, name)
+
+    # ---- extents and strides -------------------------------------------------------------
+
+    def _values(self, quantity: str, array: str, axis: int) -> tuple[int, ...]:
+        found = []
+        for signature in self.lanes:
+            arg = self._argument(signature, array)
+            assert isinstance(arg, ArrayArg)
+            found.append((arg.shape if quantity == "extent" else arg.strides)[axis])
+        return tuple(found)
+
+    def _units(self, array: str, root: object) -> tuple[bool, ...]:
+        """Per axis: the stride is 1 in every lane, and the entry relies on it."""
+        units = []
+        for axis in range(self.arrays[array].rank):
+            unit = set(self._values("stride", array, axis)) == {1}
+            units.append(unit)
+        return tuple(units)
+
+    def _interface(
+        self, text: str, root: object
+    ) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
+        params: list[EntryParam] = []
+        units: list[EntryGeneric] = []
+        opening: list[str] = []
+        for name in self.kernel.parameters:
+            if name in self.arrays:
+                params += self._array_params(name, text, units, opening)
+            elif name in self.scalars and _uses(text, self.names.params.get(name, "")):
+                rust = self.names.params[name]
+                params.append(
+                    EntryParam(name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]])
+                )
+        return params, [*self._elements(params), *self._constants(text), *units], opening
+
+    def _array_params(
+        self, name: str, text: str, units: list[EntryGeneric], opening: list[str]
+    ) -> list[EntryParam]:
+        array, rust = self.arrays[name], self.names.array(name)
+        element = array.dtype.code
+        pointer = self._is_pointer(name)
+        if not _uses(text, rust) and not any(f"{rust}_{kind}" in text for kind in ("dim", "stride")):
+            return []
+        if not pointer:
+            shape = ", ".join(["-1"] * array.rank)
+            found = [
+                EntryParam(
+                    name=rust, role=ParamRole.TENSOR, source=name, rust_type=f"&Tensor<{element}, {{ [{shape}] }}>"
+                )
+            ]
+            for axis in range(array.rank):
+                if _uses(text, f"{rust}_dim{axis}"):
+                    opening.append(f"let {rust}_dim{axis}: i32 = get_shape_dim({rust}.shape(), {axis}i32);")
+            return found
+        found = [EntryParam(name=rust, role=ParamRole.POINTER, source=name, rust_type=f"*mut {element}")]
+        for quantity, role, kind in (
+            ("extent", ParamRole.EXTENT, "dim"),
+            ("stride", ParamRole.STRIDE, "stride"),
+        ):
+            for axis in range(array.rank):
+                measure = f"{rust}_{kind}{axis}"
+                if not _uses(text, measure):
+                    if quantity == "stride" and set(self._values(quantity, name, axis)) == {1}:
+                        self.build.guards[f"{name}.stride({axis}) == 1"] = None
+                    continue
+                found.append(EntryParam(name=measure, role=role, source=name, axis=axis, rust_type="i32"))
+                bounded = f"unsafe {{ assume_bounds_lower::<_, 0>({measure}) }}"
+                if 1 in self._values(quantity, name, axis):
+                    generic = f"{rust.upper()}_{kind.upper()}{axis}_IS_1"
+                    units.append(
+                        EntryGeneric(
+                            name=generic, role=GenericRole.UNIT, source=name, rust_type="bool",
+                            quantity=Quantity(quantity), axis=axis,
+                        )  # fmt: skip
+                    )
+                    bounded = f"if {generic} {{ 1i32 }} else {{ {bounded} }}"
+                opening.append(f"let {measure}: i32 = {bounded};")
+        return found
+
+    def _is_pointer(self, name: str) -> bool:
+        accesses = {n.op for n in walk(self.build.block) if isinstance(n.attrs.get("array"), Array) and n.attrs["array"].name == name}
+        if accesses & {"gather", "scatter"} and accesses & {"load", "store", "num_tiles"}:
+            raise Refusal(
+                self.definition,
+                f"{name} is accessed both by index and by tile",
+                "use ct.gather and ct.scatter, or ct.load and ct.store, for one array",
+            )
+        return not accesses & {"load", "store", "num_tiles"}
+
+    def _elements(self, params: list[EntryParam]) -> list[EntryGeneric]:
+        used = {p.source for p in params}
+        found = []
+        for lanes, (code, _) in self.build.generics.items():
+            sources = [n for n, a in self.arrays.items() if a.dtype.lanes == lanes and n in used]
+            if sources:
+                found.append(
+                    EntryGeneric(name=code, role=GenericRole.ELEMENT, source=sources[0], rust_type="type")
+                )
+        return found
+
+    def _constants(self, text: str) -> list[EntryGeneric]:
+        found = []
+        for name, code in self.constants.items():
+            if _uses(text, code):
+                flag = type(self._argument(self.lanes[0], name).value) is bool  # type: ignore[union-attr]
+                found.append(
+                    EntryGeneric(
+                        name=code, role=GenericRole.CONSTANT, source=name, rust_type="bool" if flag else "i32"
+                    )
+                )
+        return found
+
+    # ---- the function --------------------------------------------------------------------
+
+    def _assembled(
+        self, name: str, params: list[EntryParam], generics: list[EntryGeneric], body: list[str], printer: Printer
+    ) -> Written:
+        pad = "    "
+        lines = [f"/// {sentence}".rstrip() for sentence in self._summary(generics, params)]
+        lines.append(f"#[cutile::entry({self._hints()})]")
+        lines.append(f"pub unsafe fn {name}" + ("<" if generics else "("))
+        for generic in generics:
+            text = f"{generic.name}: ElementType" if generic.rust_type == "type" else f"const {generic.name}: {generic.rust_type}"
+            lines.append(f"{pad}{text},")
+        if generics:
+            lines.append(">(")
+        lines += [f"{pad}{param.name}: {param.rust_type}," for param in params]
+        lines.append(") {")
+        lines += [line if line.startswith(pad * 2) else f"{pad * 2}{line}" for line in body]
+        lines.append("}")
+        fixed = [line[len(pad) :] if line.startswith(pad * 2) else line for line in lines]
+        entry = Entry(
+            name=name, kernel=self.kernel.name, unsafe_fn=True, generics=tuple(generics), params=tuple(params),
+            when=tuple(self.build.guards),
+        )  # fmt: skip
+        return Written(entry=entry, lines=tuple(fixed), helpers=printer.helpers)
+
+    def _summary(self, generics: list[EntryGeneric], params: list[EntryParam]) -> list[str]:
+        lines = [f"`{self.kernel.function}` of {self.kernel.file.rsplit('/', 1)[-1]}."]
+        if self.build.guards:
+            lines += ["", "Written for launches with:"]
+            lines += [f"  * `{guard}`" for guard in self.build.guards]
+        lines += ["", "Generics:"] if generics else []
+        for generic in generics:
+            lines.append(f"  * `{generic.name}`: {_about_generic(generic)}")
+        lines += ["", "Parameters:"] if params else []
+        for param in params:
+            lines.append(f"  * `{param.name}`: {_about_param(param)}")
+        lines += ["", "# Safety", "The arrays have the extents and strides that are passed for them."]
+        return lines
+
+    def _hints(self) -> str:
+        hints = {name: {s.hints.get(name) for s in self.lanes} for name in ("occupancy", "num_ctas")}
+        said = []
+        for name, rust in (("occupancy", "occupancy"), ("num_ctas", "num_cta_in_cga")):
+            values = hints[name] - {None}
+            if len(hints[name]) == 1 and values:
+                said.append(f"{rust} = {values.pop()}")
+        other = {n for s in self.lanes for n, v in s.hints.items() if v is not None and n not in hints and n != "opt_level"}
+        if other:
+            raise Limit(what=f"the hint {sorted(other)[0]}", since=None).refuse(
+                self.definition, "leave the hint out of the kernel's decorator"
+            )
+        return f"optimization_hints = ({self.gpu} = ({', '.join(said)},),)" if said else ""
+
+
+def _about_generic(generic: EntryGeneric) -> str:
+    match generic.role:
+        case GenericRole.ELEMENT:
+            return f"element type of `{generic.source}`"
+        case GenericRole.CONSTANT:
+            return f"the constant `{generic.source}`"
+        case GenericRole.UNIT:
+            return f"whether {generic.quantity} {generic.axis} of `{generic.source}` is 1"
+        case GenericRole.DIVISOR:
+            return f"a power of two that divides the {generic.quantity} of `{generic.source}`"
+
+
+def _about_param(param: EntryParam) -> str:
+    match param.role:
+        case ParamRole.POINTER:
+            return f"first element of `{param.source}`"
+        case ParamRole.TENSOR:
+            return f"the array `{param.source}`"
+        case ParamRole.EXTENT:
+            return f"extent {param.axis} of `{param.source}`"
+        case ParamRole.STRIDE:
+            return f"stride {param.axis} of `{param.source}`, elements"
+        case ParamRole.SCALAR:
+            return f"the scalar `{param.source}`"
+
+
+def _uses(text: str, name: str) -> bool:
+    if not name:
+        return False
+    tree_free = text
+    start = tree_free.find(name)
+    while start >= 0:
+        before = tree_free[start - 1] if start else " "
+        end = start + len(name)
+        after = tree_free[end] if end < len(tree_free) else " "
+        if not (before.isalnum() or before == "_") and not (after.isalnum() or after == "_"):
+            return True
+        start = tree_free.find(name, start + 1)
+    return False
+
+
