@@ -174,7 +174,9 @@ class Matcher:
 
     def _operands(self, pair: Pair) -> None:
         a, b = pair.reference, pair.candidate
-        children: list[tuple[Node, Node, Role | None]] = list(zip(a.operands, b.operands, a.roles, strict=True))
+        children: list[tuple[Node, Node, Role | None]] = list(
+            zip(a.operands, b.operands, a.roles, strict=True)
+        )
         ours, theirs = self.colours_of(pair)
         if a.op == "join_tokens":
             left, right = (
@@ -221,14 +223,18 @@ class Matcher:
         if ours.owner is None and theirs.owner is None:
             return None
         if ours.owner is None or theirs.owner is None or ours.branch != theirs.branch:
-            sentence = "This division is executed under other conditions, and it is undefined for a zero divisor."
+            sentence = (
+                "This division is executed under other conditions, and it is undefined for a zero divisor."
+            )
             return mismatch(DifferenceKind.EFFECT, pair, sentence)
         self._push([(ours.owner, theirs.owner, None)], pair)
         return None
 
     def _loop(self, a: Loop, b: Loop, pair: Pair) -> Mismatch | None:
         if len(a.continues) != len(b.continues) or len(a.breaks) != len(b.breaks):
-            return mismatch(DifferenceKind.EFFECT, pair, "The loops end their iterations in different places.")
+            return mismatch(
+                DifferenceKind.EFFECT, pair, "The loops end their iterations in different places."
+            )
         if len(a.args) != len(b.args):
             self.rules.add(RuleId.CARRIED_ORDER)
         self._listing(a.body, b.body, pair)
@@ -290,7 +296,9 @@ class Matcher:
             extra = max(left, right, key=len)[min(len(left), len(right))]
             places = (extra, None) if len(left) > len(right) else (None, extra)
             side = "reference" if len(left) > len(right) else "candidate"
-            sentence = f"Only the {side} has this `{extra.op}`; it has {max(len(left), len(right))} effects here, "
+            sentence = (
+                f"Only the {side} has this `{extra.op}`; it has {max(len(left), len(right))} effects here, "
+            )
             sentence += f"the other side {min(len(left), len(right))}."
             self._pending.append(Mismatch(DifferenceKind.EFFECT, parent, sentence, *places))
         self._push(((a, b, None) for a, b in zip(left, right, strict=False)), parent)

@@ -28,9 +28,7 @@ def environment(request: TraceRequest, standin: Path) -> dict[str, str]:
     """The whole environment of the child."""
     toolchain, gpu = Path(request.toolchain), GPUS[request.gpu]
     lib = Path(__file__).resolve().parents[3]
-    keep = {
-        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH") if name in os.environ
-    }
+    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH") if name in os.environ}
     paths = [str(lib), f"{request.repo}/src", request.repo, keep.get("PYTHONPATH", "")]
     return keep | {
         "PYTHONPATH": ":".join(path for path in paths if path),
@@ -111,9 +109,7 @@ def _print_counts(artifact: Path, mode: Mode) -> None:
     counts = Counter(row["status"] for row in rows)
     print(f"rows collected {len(rows)}, " + ", ".join(f"{status} {counts[status]}" for status in RowStatus))
     launches = sum(len(row["launches"]) for row in rows)
-    print(
-        f"launches {launches}" + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else "")
-    )
+    print(f"launches {launches}" + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else ""))
     for reason, number in Counter(row["reason"] for row in rows if row["reason"]).items():
         print(f"{number} rows: {reason}")
 

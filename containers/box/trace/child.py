@@ -24,17 +24,7 @@ from containers.box.trace.stack import Whereabouts
 from farm.analysis import CandidateLaunch, CandidateRow, Launch, Row
 from farm.codec import encode
 
-PYTEST_OPTIONS = (
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:faulthandler",
-    "-q",
-    "--no-header",
-    "--tb=no",
-    "-W",
-    "ignore",
-)
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
 
 
 def main(request: TraceRequest, crashed: dict[str, str]) -> None:
@@ -66,11 +56,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
         _write(out / "not-exported.json", failed)
         return
     driver = DriverRecorder(
-        repo=repo,
-        out=out,
-        standin=Path(os.environ["TILEFARM_STANDIN_DIR"]),
-        disassembler=disassembler,
-        source=recorder,
+        repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
     )
     recorded: RowPlugin[CandidateLaunch] = RowPlugin(
         backend=request.backend,
@@ -85,9 +71,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
     _write(out / "candidate.json", [CandidateRow(**vars(record)) for record in recorded.records.values()])
 
 
-def _run(
-    request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]
-) -> None:
+def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> None:
     with pretended(GPUS[request.gpu]), recorder.installed():
         pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 

@@ -85,10 +85,7 @@ class _Anything(contextlib.AbstractContextManager[Any]):
 
 
 _CONSTANT = (
-    (
-        None,
-        "synchronize empty_cache manual_seed manual_seed_all init _lazy_init set_device set_stream ipc_collect",
-    ),
+    (None, "synchronize empty_cache manual_seed manual_seed_all init _lazy_init set_device set_stream ipc_collect"),
     (None, "reset_peak_memory_stats reset_max_memory_allocated set_rng_state"),
     (0, "memory_allocated max_memory_allocated memory_reserved current_device"),
     (True, "is_available is_initialized is_bf16_supported"),

@@ -32,9 +32,7 @@ class Recorder:
         self._book = book
         self.launches = []
 
-    def launch(
-        self, _stream: Any, grid: Sequence[int], kernel: Any, kernel_args: Sequence[Any], /, **_: Any
-    ) -> None:
+    def launch(self, _stream: Any, grid: Sequence[int], kernel: Any, kernel_args: Sequence[Any], /, **_: Any) -> None:
         """Stands in for cuda.tile.launch."""
         if self._book is None:
             raise RuntimeError("a kernel was launched outside a test row")

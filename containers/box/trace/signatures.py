@@ -65,11 +65,15 @@ class Specialiser:
         source = self._source(kernel)
         described = tuple(
             item
-            for name, constant, value in zip(source.parameters, _constants(kernel, len(args)), args, strict=True)
+            for name, constant, value in zip(
+                source.parameters, _constants(kernel, len(args)), args, strict=True
+            )
             for item in _describe(name, value, constant, book)
         )
         stand_ins = tuple(_stand_in(value, book) for value in args)
-        compiled = KernelSignature.from_kernel_args(kernel, stand_ins, CallingConvention.cutile_python_v2())
+        compiled = KernelSignature.from_kernel_args(
+            kernel, stand_ins, CallingConvention.cutile_python_v2()
+        )
         described = _with_dtypes(described, compiled)
         hints = self._hints(kernel)
         identity = f"{source.name} {compiled.symbol} {sorted(hints.items())}"
@@ -77,12 +81,7 @@ class Specialiser:
         known = self._known.get(id_)
         if known is None:
             self._known[id_] = _Known(
-                kernel=kernel,
-                compiled=compiled,
-                source=source.name,
-                args=described,
-                hints=hints,
-                launched=launched,
+                kernel=kernel, compiled=compiled, source=source.name, args=described, hints=hints, launched=launched
             )
         elif launched and not known.launched:
             known.launched, known.args = True, described
@@ -177,9 +176,7 @@ def _stand_in(value: Any, book: AddressBook) -> Any:
 def _describe(name: str, value: Any, constant: bool, book: AddressBook) -> list[Arg]:
     if isinstance(value, (list, tuple)):
         form = "{}[{}]" if isinstance(value, list) else "{}.{}"  # a list is one parameter, a tuple is its items
-        return [
-            arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)
-        ]
+        return [arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)]
     if isinstance(value, torch.Tensor):
         return [
             ArrayArg(

@@ -9,17 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from farm.analysis import (
-    Arg,
-    ArrayArg,
-    CandidateLaunch,
-    CandidateRow,
-    ConstantArg,
-    Launch,
-    Row,
-    RowStatus,
-    ScalarArg,
-)
+from farm.analysis import Arg, ArrayArg, CandidateLaunch, CandidateRow, ConstantArg, Launch, Row, RowStatus, ScalarArg
 from farm.recipes.cutile_rs.storages import Correspondence
 
 #: (signature id, sha256 of the candidate's module) -> for each candidate parameter the index of the
@@ -148,7 +138,9 @@ def _launch_difference(
     return None
 
 
-def _value_difference(known: Sequence[Quantity], role: int, value: int, storages: Correspondence) -> str | None:
+def _value_difference(
+    known: Sequence[Quantity], role: int, value: int, storages: Correspondence
+) -> str | None:
     quantity = known[role]
     if quantity.pointer:
         return storages.mismatch(quantity.raw, value, quantity.what)

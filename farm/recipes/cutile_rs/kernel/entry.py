@@ -77,9 +77,7 @@ class EntryWriter:
         for name, lanes in kinds.items():
             if len(set(lanes)) > 1 and lanes not in self.build.generics:
                 if len(self.build.generics) == len(ELEMENTS):
-                    raise Refusal(
-                        self.definition, "more than four element types that vary", "give arrays one type"
-                    )
+                    raise Refusal(self.definition, "more than four element types that vary", "give arrays one type")
                 self.build.generics[lanes] = (ELEMENTS[len(self.build.generics)], name)
         for name in names:
             env[name] = self._parameter(name, kinds)
@@ -108,8 +106,7 @@ class EntryWriter:
             types = {arg.dtype for arg in column if isinstance(arg, ScalarArg)}
             if len(types) > 1:
                 raise Split(
-                    self.definition,
-                    tuple(f"dtype({name}) == {a.dtype!r}" for a in column if isinstance(a, ScalarArg)),
+                    self.definition, tuple(f"dtype({name}) == {a.dtype!r}" for a in column if isinstance(a, ScalarArg))
                 )
             dtype = types.pop()
             if dtype not in SCALARS:
@@ -146,7 +143,9 @@ class EntryWriter:
             units.append(unit)
         return tuple(units)
 
-    def _interface(self, text: str, root: object) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
+    def _interface(
+        self, text: str, root: object
+    ) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
         params: list[EntryParam] = []
         units: list[EntryGeneric] = []
         opening: list[str] = []
@@ -156,9 +155,7 @@ class EntryWriter:
             elif name in self.scalars and _uses(text, self.names.params.get(name, "")):
                 rust = self.names.params[name]
                 params.append(
-                    EntryParam(
-                        name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]]
-                    )
+                    EntryParam(name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]])
                 )
         return params, [*self._elements(params), *self._constants(text), *units], opening
 
@@ -198,12 +195,8 @@ class EntryWriter:
                     generic = f"{rust.upper()}_{kind.upper()}{axis}_IS_1"
                     units.append(
                         EntryGeneric(
-                            name=generic,
-                            role=GenericRole.UNIT,
-                            source=name,
-                            rust_type="bool",
-                            quantity=Quantity(quantity),
-                            axis=axis,
+                            name=generic, role=GenericRole.UNIT, source=name, rust_type="bool",
+                            quantity=Quantity(quantity), axis=axis,
                         )  # fmt: skip
                     )
                     bounded = f"if {generic} {{ 1i32 }} else {{ {bounded} }}"
@@ -211,11 +204,7 @@ class EntryWriter:
         return found
 
     def _is_pointer(self, name: str) -> bool:
-        accesses = {
-            n.op
-            for n in walk(self.build.block)
-            if isinstance(n.attrs.get("array"), Array) and n.attrs["array"].name == name
-        }
+        accesses = {n.op for n in walk(self.build.block) if isinstance(n.attrs.get("array"), Array) and n.attrs["array"].name == name}
         if accesses & {"gather", "scatter"} and accesses & {"load", "store", "num_tiles"}:
             raise Refusal(
                 self.definition,
@@ -257,11 +246,7 @@ class EntryWriter:
         lines.append(f"#[cutile::entry({self._hints()})]")
         lines.append(f"pub unsafe fn {name}" + ("<" if generics else "("))
         for generic in generics:
-            text = (
-                f"{generic.name}: ElementType"
-                if generic.rust_type == "type"
-                else f"const {generic.name}: {generic.rust_type}"
-            )
+            text = f"{generic.name}: ElementType" if generic.rust_type == "type" else f"const {generic.name}: {generic.rust_type}"
             lines.append(f"{pad}{text},")
         if generics:
             lines.append(">(")
@@ -297,12 +282,7 @@ class EntryWriter:
             values = hints[name] - {None}
             if len(hints[name]) == 1 and values:
                 said.append(f"{rust} = {values.pop()}")
-        other = {
-            n
-            for s in self.lanes
-            for n, v in s.hints.items()
-            if v is not None and n not in hints and n != "opt_level"
-        }
+        other = {n for s in self.lanes for n, v in s.hints.items() if v is not None and n not in hints and n != "opt_level"}
         if other:
             raise Limit(what=f"the hint {sorted(other)[0]}", since=None).refuse(
                 self.definition, "leave the hint out of the kernel's decorator"
@@ -349,3 +329,5 @@ def _uses(text: str, name: str) -> bool:
             return True
         start = tree_free.find(name, start + 1)
     return False
+
+

@@ -58,9 +58,7 @@ class Printer:
             for inner in (node.body, node.other):
                 for result in inner.results if inner else ():
                     self.uses[result] = self.uses.get(result, 0) + 2
-        loops = {
-            inner for node in walk(root) if node.op in ("for", "if") and node.body for inner in walk(node.body)
-        }
+        loops = {inner for node in walk(root) if node.op in ("for", "if") and node.body for inner in walk(node.body)}
         loops |= {inner for node in walk(root) if node.other for inner in walk(node.other)}
         reads = {n.attrs["array"].name for n in walk(root) if n.op in READS}
         for node in walk(root):
@@ -122,19 +120,11 @@ class Printer:
                 self.line(f"let mut {name}: PartitionMut<{element}, {{ [{', '.join(codes)}] }}> =")
                 self.line(f"{INDENT}unsafe {{ {rust}.partition_full_mut({shape}) }};")
             elif node.attrs["padding"] == "Zero":
-                self.line(
-                    f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});"
-                )
+                self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});")
             else:
                 padding = node.attrs["padding"]
                 self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = make_partition_view(")
-                for argument in (
-                    rust,
-                    shape,
-                    f"padding::{padding}",
-                    "dim_map::Identity",
-                    f"get_tensor_token({rust})",
-                ):
+                for argument in (rust, shape, f"padding::{padding}", "dim_map::Identity", f"get_tensor_token({rust})"):
                     self.line(f"{INDENT}{argument},")
                 self.line(");")
         return self.partitions[key]
@@ -299,12 +289,7 @@ class Printer:
     def _modes(self, node: Node) -> list[str]:
         latency = node.attrs["latency"]
         tma = "Disabled" if node.attrs["tma"] is False else "Enabled"
-        return [
-            "ordering::Weak",
-            "scope::TileBlock",
-            "None" if latency is None else f"Some({latency})",
-            f"tma::{tma}",
-        ]
+        return ["ordering::Weak", "scope::TileBlock", "None" if latency is None else f"Some({latency})", f"tma::{tma}"]
 
     # ---- expressions ---------------------------------------------------------------------
 
@@ -373,13 +358,9 @@ class Printer:
             count = self.names.fresh("count")
             shape = tuple(dim.code for dim in node.type.shape)
             if node.type.dtype.code in ("u64", "i64"):
-                self.line(
-                    f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});"
-                )
+                self.line(f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});")
                 return f"exti({count})"
-            self.line(
-                f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});"
-            )
+            self.line(f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});")
             return f"convert_tile({count})"
         if element == "bool":
             text = "true" if value else "false"
@@ -394,9 +375,7 @@ class Printer:
             return f"constant({element}::ZERO, {self._shape(node)})"
         wide = self.names.fresh(constant_name(float(value)))
         shape = tuple(dim.code for dim in node.type.shape)
-        self.line(
-            f"let {wide}: {tile_type('f32', shape)} = constant({float_literal(float(value))}, {self._shape(node)});"
-        )
+        self.line(f"let {wide}: {tile_type('f32', shape)} = constant({float_literal(float(value))}, {self._shape(node)});")
         return f"convert_tile({wide})"
 
     def _convert(self, node: Node) -> str:
@@ -411,8 +390,7 @@ class Printer:
             if bits[0] < bits[1]:
                 return f"exti({value})"
             raise Limit(what=f"a conversion from {old} to {new} without an overflow flag", since=None).refuse(
-                node.place,
-                "keep the wider type",  # type: ignore[arg-type]
+                node.place, "keep the wider type"  # type: ignore[arg-type]
             )
         return f"convert_tile({value})"
 
@@ -482,11 +460,7 @@ class Printer:
         scalar = not node.type.shape if node.type else False
         if node.attrs["kind"] is not Category.FLOAT:
             if fn == "neg":
-                return (
-                    f"0i32 - {x}"
-                    if scalar and node.type and node.type.dtype.code == "i32"
-                    else f"negi({x}, overflow::None)"
-                )
+                return f"0i32 - {x}" if scalar and node.type and node.type.dtype.code == "i32" else f"negi({x}, overflow::None)"
             if fn == "abs":
                 return f"absi({x})"
             if fn == "invert":
@@ -520,11 +494,7 @@ class Printer:
         if fn in ("max", "min"):
             if not floating:
                 scalar = not node.type.shape
-                return (
-                    f"{fn}({self.value(a)}, {self.value(b)})"
-                    if scalar
-                    else f"{fn}i({self.value(a)}, {self.value(b)})"
-                )
+                return f"{fn}({self.value(a)}, {self.value(b)})" if scalar else f"{fn}i({self.value(a)}, {self.value(b)})"
             nan = "Enabled" if node.attrs.get("nan") else "Disabled"
             return f"{fn}f({self.value(a)}, {self.value(b)}, nan::{nan}, {self._ftz(node)})"
         if fn == "truediv" and node.attrs.get("rounding") == "Approx" and node.attrs.get("ftz"):
@@ -544,21 +514,13 @@ class Printer:
         if fn in ("pow", "atan2"):
             return f"{fn}({self.value(a)}, {self.value(b)})"
         if fn in ("shl", "shr"):
-            return (
-                f"shri({self.value(a)}, {self.value(b)})"
-                if fn == "shr"
-                else f"shli({self.value(a)}, {self.value(b)}, overflow::None)"
-            )
+            return f"shri({self.value(a)}, {self.value(b)})" if fn == "shr" else f"shli({self.value(a)}, {self.value(b)}, overflow::None)"
         sign = {"floordiv": "/", "rem": "%"}.get(fn) or SIGNS[fn]
         return f"{self._operand(a)} {sign} {self._operand(b)}"
 
     def _operand(self, node: Node) -> str:
         text = self.value(node)
-        return (
-            f"({text})"
-            if node in self.inline and node.op in ("binary", "compare") and " " in text and not _call_like(text)
-            else text
-        )
+        return f"({text})" if node in self.inline and node.op in ("binary", "compare") and " " in text and not _call_like(text) else text
 
     def _rounding(self, node: Node) -> str:
         return f"rounding::{node.attrs.get('rounding') or 'NearestEven'}"
