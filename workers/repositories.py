@@ -55,10 +55,6 @@ class Repositories:
         branches = ", ".join(heads.split()[:10]) or "no branch"
         raise RepositoryError(f"{_shown(repo)} has no revision {revision!r}; it has {branches}: check --base")
 
-    def location(self, repo: str) -> str:
-        """The path or URL that holds a repo's branches. Raises RepositoryError when there is no such repo."""
-        return self._url(repo)
-
     def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
         """The files of a commit that resolve() has given. Raises RepositoryError for submodules."""
         mirror = self._known(repo, commit)
