@@ -15,7 +15,7 @@ import pytest
 from containers.access import box_user, give
 from containers.engine import BoxLimits, BoxSpec, Mount
 from containers.engine.docker_engine import DockerEngine
-from containers.lib import lib_folder
+from containers.lib import ensure_lib
 from containers.spec import box_env
 from containers.toolchain import Toolchain, load
 from containers.warm import ensure_warm
@@ -108,7 +108,7 @@ def build(engine: DockerEngine, own: Toolchain, work: Path, tmp_path: Path) -> B
             mounts=(
                 Mount(source=work, target="/work", writable=True),
                 Mount(source=out, target="/out", writable=True),
-                Mount(source=lib_folder(store), target="/farm/lib"),
+                Mount(source=ensure_lib(store), target="/farm/lib"),
                 *(Mount(source=path, target=str(path)) for path in own.mount_folders()),
             ),
             labels={"farm": "tests"},

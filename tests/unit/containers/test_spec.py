@@ -5,7 +5,7 @@ import pytest
 
 from containers.access import NOBODY, box_user
 from containers.images import embedded
-from containers.lib import lib_folder
+from containers.lib import ensure_lib
 from containers.spec import BoxFolders, BoxSettings, box_env, box_name, box_spec
 from containers.toolchain import Record, Toolchain
 from farm.orders import BoxOrder, Purpose
@@ -103,19 +103,9 @@ def test_the_embedded_image_is_the_same_for_the_same_host_and_follows_its_layout
     assert embedded(tmp_path).tag != first.tag
 
 
-def test_the_packages_of_a_box_are_named_by_content_and_hold_python_alone(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    for name in (
-        "farm/a.py",
-        "containers/b.py",
-        "containers/native/kc/build.py",
-        "containers/c.txt",
-        "workers/d.py",
-    ):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_text(name)
-    first = lib_folder(tmp_path / "store", source)
-    assert sorted(str(p.relative_to(first)) for p in first.rglob("*.*")) == ["containers/b.py", "farm/a.py"]
-    assert lib_folder(tmp_path / "store", source) == first
-    (source / "farm/a.py").write_text("changed")
-    assert lib_folder(tmp_path / "store", source) != first
+def test_the_packages_of_a_box_are_made_once_and_hold_what_runs_inside(tmp_path: Path) -> None:
+    folder = ensure_lib(tmp_path)
+    assert (folder / "containers" / "box" / "__main__.py").is_file()
+    assert {path.name for path in folder.iterdir()} == {"farm", "containers"}
+    assert not (folder / "containers" / "native").exists()
+    assert ensure_lib(tmp_path) == folder
