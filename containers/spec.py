@@ -1,5 +1,6 @@
 """What a box is made of: from an order and the folders that a worker prepared to a `BoxSpec`. Pure."""
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ class BoxFolders:
     order: Path  #: /farm/order.json
     lib: Path  #: /farm/lib: the packages `farm` and `containers`
     recipe: Path  #: /farm/recipe: this recipe's folder
+    extra: Path | None = None  #: /farm/extra: files that the order names, such as the last attempt's trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,10 @@ def box_name(farm: str, order: BoxOrder, part: str = "") -> str:
     """The box's name, the same for the same arguments; `part` tells apart the gate boxes of one attempt."""
     words = (farm, order.job, str(order.attempt), order.purpose.value, part)
     text = "-".join(re.sub(r"[^A-Za-z0-9_.-]", "_", word) for word in words if word)
-    return f"tilefarm-{text}"[:_NAME_CHARACTERS]
+    name = f"tilefarm-{text}"
+    if len(name) <= _NAME_CHARACTERS:
+        return name
+    return f"{name[: _NAME_CHARACTERS - 17]}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def box_labels(farm: str, order: BoxOrder) -> dict[str, str]:
@@ -56,6 +61,7 @@ def box_labels(farm: str, order: BoxOrder) -> dict[str, str]:
 def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: str = "") -> BoxSpec:
     """The box that carries out `order`; a pipeline's and a gate's differ in their order alone."""
     toolchain = settings.toolchain
+    extra = () if folders.extra is None else (Mount(source=folders.extra, target="/farm/extra"),)
     return BoxSpec(
         name=box_name(settings.farm, order, part),
         # -P: the working tree must not be able to shadow a module.
@@ -67,6 +73,7 @@ def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: 
             Mount(source=folders.order, target="/farm/order.json"),
             Mount(source=folders.lib, target="/farm/lib"),
             Mount(source=folders.recipe, target="/farm/recipe"),
+            *extra,
             *(Mount(source=path, target=str(path)) for path in toolchain.mount_folders()),
         ),
         labels=box_labels(settings.farm, order),

@@ -7,15 +7,14 @@ from typing import NamedTuple, Protocol
 
 from drivers.reading import Reader
 from drivers.requests import SubmitRequest, select_ops
-from farm import recipes
-from farm.errors import ConfigurationError, UsageError
+from farm.errors import ConfigurationError, RepositoryError, UsageError
 from farm.job import FINAL, Job, JobState, Run
 from farm.ledger import Ledger
 from farm.op import Op
 from farm.recipe import Recipe, detect_errors, load_recipe
 from farm.report.model import build_report
 from farm.report.render import write_report
-from farm.tree import Entry
+from farm.tree import Entry, Tree
 from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
 
 
@@ -37,6 +36,30 @@ class Shelf(Protocol):
 
     def folder(self, name: str) -> Path:
         """The folder of one. Raises ConfigurationError when there is none of that name."""
+
+
+#: The ops of a tree, as the recipe's conversion finds them. Raises RepositoryError without the layout.
+Inventory = Callable[[Recipe, Tree], tuple[Op, ...]]
+
+
+class MemorySources:
+    """Target repos in memory, for tests: name -> revision -> files. The first revision is the default."""
+
+    def __init__(self, repos: Mapping[str, Mapping[str, Mapping[str, Entry]]]) -> None:
+        self._repos = repos
+
+    def resolve(self, repo: str, revision: str | None) -> str:
+        """See Sources."""
+        if repo not in self._repos:
+            raise RepositoryError(f"there is no repo {repo!r}; check --repo")
+        known = self._repos[repo]
+        if revision is not None and revision not in known:
+            raise RepositoryError(f"{repo} has no revision {revision!r}; check --base")
+        return revision or next(iter(known))
+
+    def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
+        """See Sources."""
+        return dict(self._repos[repo][commit])
 
 
 class FolderShelf:
@@ -78,11 +101,21 @@ class _Looked(NamedTuple):
 class FarmService:
     """The farm's commands as functions from requests to views."""
 
-    def __init__(self, *, ledger: Ledger, reader: Reader, sources: Sources, shelf: Shelf, hooks: Hooks) -> None:
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        reader: Reader,
+        sources: Sources,
+        shelf: Shelf,
+        inventory: Inventory,
+        hooks: Hooks,
+    ) -> None:
         self._ledger = ledger
         self.read = reader
         self._sources = sources
         self._shelf = shelf
+        self._inventory = inventory
         self._hooks = hooks
 
     def ops(self, *, repo: str, base: str | None, recipe: str) -> OpsView:
@@ -178,8 +211,7 @@ class FarmService:
         recipe = load_recipe(self._shelf.folder(recipe_name))
         commit = self._sources.resolve(repo, base)
         tree = self._sources.read_commit_tree(repo, commit)
-        ops = recipes.load(recipe.conversion, recipe.layout).inventory(tree)
-        return _Looked(recipe=recipe, commit=commit, ops=ops)
+        return _Looked(recipe=recipe, commit=commit, ops=self._inventory(recipe, tree))
 
     def _jobs_called(self, name: str) -> tuple[Job, ...]:
         jobs = self._ledger.jobs(run=name)

@@ -50,6 +50,7 @@ class Launch:
     signature: str  #: `Signature.id`
     grid: tuple[int, int, int]  #: blocks
     args: tuple[Arg, ...]  #: in the order of the kernel's parameters
+    backward: bool = False  #: made while autograd went backward
 
 
 class RowStatus(StrEnum):

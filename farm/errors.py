@@ -122,3 +122,7 @@ class TileIRError(FarmError):
         super().__init__(f"line {line}, column {column}: {message}{caret}")
         self.line = line  #: from 1
         self.column = column  #: from 1
+
+
+class Defect(FarmError):
+    """The farm has a defect; run it again with --debug and report what it prints."""

@@ -61,6 +61,7 @@ def configure(stream: TextIO | None = None, *, level: int = logging.INFO) -> Non
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     else:
         handler.setFormatter(JsonFormatter())
+    logging.getLogger("celery").setLevel(logging.WARNING)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -32,6 +32,7 @@ class BoxOrder:
     caps: dict[Stage, int]  #: most visits of each stage
     stage_limit_s: float  #: wall clock of one stage
     previous_trace: str | None  #: path in the box of the last attempt's trace, or None
+    patch_sha256: str | None = None  #: of the patch that a gate judges
     script: str | None = None  #: path in the box of a scripted executor's steps
     schema: int = 1
 

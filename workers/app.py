@@ -7,14 +7,15 @@ ledger says what a job needs, its lease says who may do it.
 import logging
 import secrets
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
 from celery.exceptions import OperationalError
-from celery.platforms import set_pdeathsig
-from celery.signals import worker_ready
+from celery.platforms import SecurityWarning, set_pdeathsig
+from celery.signals import setup_logging, worker_ready
 
 from farm import logs
 from farm.errors import BrokerUnavailable, ConfigurationError
@@ -112,6 +113,7 @@ def run_worker(settings: Settings, *, ready: Callable[[], None]) -> int:
         ready()
 
     worker_ready.connect(announce, weak=False)
+    setup_logging.connect(_keep_logging, weak=False)
     worker = app.Worker(
         concurrency=settings.worker.concurrency or None,
         without_gossip=True,
@@ -124,10 +126,16 @@ def run_worker(settings: Settings, *, ready: Callable[[], None]) -> int:
     return int(worker.exitcode or 0)
 
 
+def _keep_logging(**_: Any) -> None:
+    """Celery leaves the log alone when somebody answers this signal."""
+
+
 def main(argv: list[str]) -> int:
     """Entry point: the path of dumped settings, and of a file to touch when ready."""
     settings_path, ready_path = (Path(argument) for argument in argv)
     logs.configure()
+    # Boxes and mounts need root on many machines; the box's own user is another one.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     set_pdeathsig("SIGTERM")
     return run_worker(restore(settings_path.read_text(encoding="utf-8")), ready=ready_path.touch)
 

@@ -153,7 +153,9 @@ class Conversion:
         write_box_tree(tree, at.gate_work)
         make_out(at.gate_out)
         executors = dict(self.executors(job, job.attempt))
-        order = self._preparer.order(subject, run, job, executors, None, purpose=Purpose.GATE)
+        order = self._preparer.order(
+            subject, run, job, executors, None, purpose=Purpose.GATE, patch_sha256=patch.digest
+        )
         at.gate_order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         return Advance(to=JobState.VERIFYING)
 

@@ -28,6 +28,7 @@ _CONFIG = """\
 [safe]
 \tdirectory = *
 [core]
+\tcompression = 1
 \tfsmonitor = false
 \tautocrlf = false
 \tattributesFile = /dev/null
@@ -151,7 +152,7 @@ def write_commit(
         head = b'M %s inline "%s"\n' % (entry.mode.encode(), _quoted(path))
         parts.append(b"%sdata %d\n%s\n" % (head, len(entry.data), entry.data))
     parts.append(b"get-mark :1\ndone\n")
-    out = at.must(repo, "fast-import", "--quiet", "--force", "--done", data=b"".join(parts))
+    out = at.must(repo, "fast-import", "--quiet", "--depth=0", "--force", "--done", data=b"".join(parts))
     return out.decode().strip()
 
 

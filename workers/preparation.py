@@ -108,6 +108,7 @@ class Preparer:
         executors: dict[Stage, ExecutorKind],
         previous: str | None,
         purpose: Purpose = Purpose.PIPELINE,
+        patch_sha256: str | None = None,
     ) -> BoxOrder:
         """The order of a box of this attempt."""
         return BoxOrder(
@@ -125,6 +126,7 @@ class Preparer:
             caps=dict(subject.recipe.caps),
             stage_limit_s=subject.recipe.limits.stage_limit_s,
             previous_trace=previous,
+            patch_sha256=patch_sha256,
         )
 
     def check_space(self, folder: Path) -> None:

@@ -93,12 +93,26 @@ class Repositories:
         lease = f"--force-with-lease=refs/heads/{branch}:{expect or ''}"
         refspec = f"{commit}:refs/heads/{branch}"
         mirror = self._known(repo, commit)
-        done = self._git.run(mirror, "push", "--porcelain", "--no-verify", lease, self._url(target), refspec)
+        done = self._git.run(mirror, "push", "--porcelain", "--no-verify", lease, self.location(target), refspec)
         if done.status != 0:
             raise RemoteRefused(
                 f"{_shown(target)} did not take {branch!r}: {self._words(target, done)}; "
                 "check its permissions or give --push-to"
             )
+
+    def location(self, repo: str) -> str:
+        """The URL or absolute path that git knows a repo by: where its branches can be looked at.
+
+        Raises RepositoryError for a path that does not exist and for an unknown built-in repo.
+        """
+        if repo.startswith(_BUILTIN):
+            return str((self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute())
+        if _URL.fullmatch(repo):
+            return repo
+        path = Path(repo).expanduser().absolute()
+        if "\0" in repo or "\n" in repo or not path.exists():
+            raise RepositoryError(f"{repo!r} is neither a git URL nor a path that exists; check --repo")
+        return str(path)
 
     def _has(self, mirror: Path, commit: str) -> bool:
         return mirror.exists() and self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status == 0
@@ -115,12 +129,12 @@ class Repositories:
 
     def _mirror(self, repo: str) -> Path:
         name = re.sub(r"[^A-Za-z0-9]+", "-", repo.rstrip("/").rsplit("/", 1)[-1]).strip("-")[:32]
-        key = hashlib.sha256(self._url(repo).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        key = hashlib.sha256(self.location(repo).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         return self._state / "mirrors" / f"{name}-{key}.git"
 
     def _fetch(self, repo: str) -> Path:
         mirror = self._mirror(repo)
-        url = self._url(repo)
+        url = self.location(repo)
         with _locked(mirror.with_suffix(".lock")):
             if repo.startswith(_BUILTIN):
                 self._materialise(repo)
@@ -145,7 +159,7 @@ class Repositories:
             new.rename(folder)
 
     def _default(self, repo: str) -> str:
-        done = self._git.run(None, "ls-remote", "--symref", self._url(repo), "HEAD")
+        done = self._git.run(None, "ls-remote", "--symref", self.location(repo), "HEAD")
         for line in done.out.decode("utf-8", "replace").splitlines():
             value, _, name = line.partition("\t")
             if name == "HEAD":
@@ -153,7 +167,7 @@ class Repositories:
         raise RepositoryError(f"{_shown(repo)} has no default branch; give --base")
 
     def _remote(self, to: str, branch: str) -> tuple[str | None, str | None]:
-        done = self._git.run(None, "ls-remote", "--symref", self._url(to), "HEAD", f"refs/heads/{branch}")
+        done = self._git.run(None, "ls-remote", "--symref", self.location(to), "HEAD", f"refs/heads/{branch}")
         if done.status != 0:
             raise RemoteRefused(f"{_shown(to)} does not answer: {self._words(to, done)}; check --push-to")
         now, default = None, None
@@ -165,16 +179,6 @@ class Repositories:
                 default = value.removeprefix("ref: ")
         return now, default
 
-    def _url(self, repo: str) -> str:
-        if repo.startswith(_BUILTIN):
-            return str((self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute())
-        if _URL.fullmatch(repo):
-            return repo
-        path = Path(repo).expanduser().absolute()
-        if "\0" in repo or "\n" in repo or not path.exists():
-            raise RepositoryError(f"{repo!r} is neither a git URL nor a path that exists; check --repo")
-        return str(path)
-
     def _builtin_name(self, repo: str) -> str:
         name = repo.removeprefix(_BUILTIN)
         if name not in self._builtin:
@@ -185,7 +189,7 @@ class Repositories:
         name = self._builtin_name(repo)
         files = read_tree(self._builtin[name])
         tree = {path: entry for path, entry in files.items() if not _DEBRIS & set(path.split("/"))}
-        place = Path(self._url(repo))
+        place = Path(self.location(repo))
         if not place.exists():
             self._init(place)
         message = f"{name}: the built-in target repo\n"
@@ -197,7 +201,7 @@ class Repositories:
             line.removeprefix("fatal: ").strip() for line in lines if line.startswith(("!", "fatal:", "remote:"))
         ]
         text = "; ".join(said or lines) or f"git ended with {done.status}"
-        return text.replace(self._url(repo), _shown(repo))
+        return text.replace(self.location(repo), _shown(repo))
 
 
 def _shown(repo: str) -> str:

@@ -20,6 +20,8 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.settings import Settings
 from workers.spine import Advance, Failed, Hold, Notes, Park, StepOutcome, Wait
 
+_ASIDE = frozenset({JobState.QUEUED, JobState.PARKED, JobState.FAILED, JobState.CANCELLED})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
@@ -48,19 +50,19 @@ class Script:
     executor: ExecutorKind = ExecutorKind.SCRIPTED  #: who performs all stages
 
 
-def forward(state: JobState) -> tuple[JobState, ...]:
-    """The shortest way to ACCEPTED, by the table, without failing, parking or going back."""
-    ways: dict[JobState, tuple[JobState, ...]] = {state: (state,)}
-    pending = [state]
+def way(start: JobState, goal: JobState) -> tuple[JobState, ...]:
+    """The shortest way by the table, `start` left out, without failing, parking or going back."""
+    ways: dict[JobState, tuple[JobState, ...]] = {start: ()}
+    pending = [start]
     while pending:
         here = pending.pop(0)
-        if here is JobState.ACCEPTED:
-            return ways[here][1:]
-        for there in sorted(TRANSITIONS[here] - {JobState.PARKED, JobState.FAILED, JobState.CANCELLED}):
-            if there not in ways and (there is not JobState.QUEUED or here is JobState.PARKED):
+        if here is goal:
+            return ways[here]
+        for there in sorted(TRANSITIONS[here] - _ASIDE):
+            if there not in ways:
                 ways[there] = (*ways[here], there)
                 pending.append(there)
-    return ()
+    raise ValueError(f"no way leads from {start} to {goal}")
 
 
 class ScriptedSpine:
@@ -129,7 +131,7 @@ class ScriptedSpine:
             return acts[number]
         if job.state is JobState.PARKED:
             return Act(to=job.parked_from or JobState.QUEUED)
-        return Act(to=forward(job.state)[0])
+        return Act(to=way(job.state, JobState.ACCEPTED)[0])
 
     def _count(self, job: Job, number: int) -> None:
         with (self._root / "calls").open("a", encoding="utf-8") as calls:

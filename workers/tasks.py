@@ -6,7 +6,7 @@
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from celery import Celery
 
@@ -61,6 +61,13 @@ class Runtime:
         self._pid = os.getpid()
 
 
+class Due(NamedTuple):
+    """A message to send."""
+
+    job: Job  #: as it was written
+    after_s: float  #: seconds from now
+
+
 def task_name(state: JobState) -> str:
     """The task that takes the steps of a job in this state."""
     match state:
@@ -88,9 +95,9 @@ def register(app: Celery, runtime: Runtime, follow: Callable[[Job, float], None]
     """Make the tasks of an app; `follow(job, after_s)` enqueues a job's next one."""
 
     def hop(job_id: str) -> None:
-        after_s = advance(runtime, job_id)
-        if after_s is not None:
-            follow(runtime.ledger.job(job_id), after_s)
+        due = advance(runtime, job_id)
+        if due is not None:
+            follow(due.job, due.after_s)
 
     def reap() -> None:
         removed = runtime.spine.reap(_lookup(runtime.ledger))
@@ -102,8 +109,8 @@ def register(app: Celery, runtime: Runtime, follow: Callable[[Job, float], None]
     app.task(reap, name=REAP, shared=False)
 
 
-def advance(runtime: Runtime, job_id: str) -> float | None:
-    """Take one step of a job. Seconds until its next one is due, or None when no message is needed."""
+def advance(runtime: Runtime, job_id: str) -> Due | None:
+    """Take one step of a job. When its next one is due, or None when no message is needed."""
     ttl_s = runtime.settings.worker.lease_s
     with leased(runtime.ledger, job_id, runtime.owner, ttl_s=ttl_s) as held:
         if held is None:
@@ -111,12 +118,12 @@ def advance(runtime: Runtime, job_id: str) -> float | None:
             return None
         job = held.grant.job
         try:
-            after_s = _Hop(runtime, held).run()
+            due = _Hop(runtime, held).run()
         except StaleFence as error:
             _log.warning("%s", error, extra=context(Action.FENCE_STALE, job))
             return None
         _log.info("%s", job.state, extra=context(Action.STEP_TAKEN, job, fence=held.fence))
-        return after_s
+        return due
 
 
 class _Hop:
@@ -129,7 +136,7 @@ class _Hop:
         self._held = held
         self._job = held.grant.job
 
-    def run(self) -> float | None:
+    def run(self) -> Due | None:
         losses = self._held.grant.losses
         if self._job.cancel_requested:
             artifacts = self._runtime.spine.abandon(self._job, None)
@@ -144,7 +151,7 @@ class _Hop:
                 return self._move(outcome.to, _change(outcome.notes))
             case Wait():
                 self._ledger.stay(self._job, _change(outcome.notes, after_s=outcome.after_s))
-                return None if self._job.state in WAITING else outcome.after_s
+                return None if self._job.state in WAITING else Due(self._job, outcome.after_s)
             case Park():
                 if self._job.state is JobState.PARKED:
                     self._ledger.stay(self._job, _change(outcome.notes, after_s=self._waiting_s))
@@ -186,7 +193,7 @@ class _Hop:
             case _:
                 return JobState.PREPARING
 
-    def _failed(self, failed: Failed) -> float | None:
+    def _failed(self, failed: Failed) -> Due | None:
         decision = self._decide(failed.fault)
         if decision.after is After.PARK:
             return self._park(Park(reason=ParkReason.BUDGET, summary=failed.summary, notes=failed.notes))
@@ -227,7 +234,7 @@ class _Hop:
         last, following = spine.executors(self._job, attempt), spine.executors(self._job, attempt + 1)
         return decide(fault, counts, repeats=same_inputs(last, following))
 
-    def _poisonous(self, losses: int) -> float | None:
+    def _poisonous(self, losses: int) -> Due | None:
         summary = f"its worker vanished {losses} times in a row while the job was {self._job.state}"
         failed = Failed(fault=Fault.INFRA, summary=summary)
         # If cleaning up kills the worker as well, it is not tried a second time.
@@ -235,7 +242,7 @@ class _Hop:
         change = Change(summary=summary, fault=Fault.INFRA, charge=Charge.ATTEMPT, artifacts=artifacts)
         return self._move(JobState.FAILED, change)
 
-    def _park(self, park: Park) -> float | None:
+    def _park(self, park: Park) -> Due | None:
         change = _change(park.notes, summary=park.summary, park_reason=park.reason, after_s=self._waiting_s)
         return self._move(JobState.PARKED, change)
 
@@ -243,11 +250,11 @@ class _Hop:
     def _waiting_s(self) -> float:
         return self._runtime.settings.worker.waiting_poll_s
 
-    def _move(self, to: JobState, change: Change) -> float | None:
+    def _move(self, to: JobState, change: Change) -> Due | None:
         _tell(self._runtime.listeners, "moving", self._job, to)
         moved = self._ledger.move(self._job, to, change)
         _tell(self._runtime.listeners, "moved", moved, self._job.state)
-        return None if to in FINAL | WAITING else change.after_s
+        return None if to in FINAL | WAITING else Due(moved, change.after_s)
 
 
 def _allowed(job: Job, to: JobState) -> bool:

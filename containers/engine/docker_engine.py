@@ -229,7 +229,7 @@ def _answers(doing: str) -> Iterator[None]:
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
         hint = (
             "install Docker (apt install docker.io), start it, and be root or in group docker"
-            if isinstance(error, (requests.exceptions.ConnectionError, OSError))
+            if not isinstance(error, (docker.errors.APIError, requests.exceptions.ReadTimeout))
             else "see the daemon's log"
         )
         raise EngineUnavailable(f"the container engine could not {doing}: {error}; {hint}") from error

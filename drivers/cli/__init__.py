@@ -8,4 +8,4 @@ def main() -> None:
     from drivers.cli.app import build_app
     from drivers.cli.wiring import real_wiring
 
-    build_app(real_wiring(os.environ))()
+    build_app(real_wiring(os.environ))(prog_name="farm")

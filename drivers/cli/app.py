@@ -3,15 +3,16 @@
 import importlib.util
 import traceback
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 
 from drivers.cli import jobs, machine, runs
 from drivers.cli.context import Wiring
 from drivers.cli.output import note, print_error
-from farm.errors import FarmError
+from farm.errors import Defect, FarmError, UsageError
 
 
 class FarmGroup(TyperGroup):
@@ -24,15 +25,29 @@ class FarmGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; one clear message instead of a traceback."""
+        as_json, debug = ctx.meta["farm.json"], bool(ctx.params.get("debug"))
         try:
             return super().invoke(ctx)
+        except (typer.Exit, typer.Abort):
+            raise
+        except TyperException as error:
+            if not as_json:
+                raise
+            _end(UsageError(error.format_message()), as_json=as_json, debug=debug)
         except FarmError as error:
-            if ctx.params.get("debug"):
-                note(traceback.format_exc())
-            print_error(error, as_json=ctx.meta["farm.json"])
-            raise typer.Exit(error.exit_code) from error
+            _end(error, as_json=as_json, debug=debug)
         except BrokenPipeError:
             raise typer.Exit(0) from None
+        except Exception as error:
+            advice = (Defect.__doc__ or "").partition("; ")[2]
+            _end(Defect(f"{type(error).__name__}: {error}; {advice}"), as_json=as_json, debug=debug)
+
+
+def _end(error: FarmError, *, as_json: bool, debug: bool) -> NoReturn:
+    if debug:
+        note(traceback.format_exc())
+    print_error(error, as_json=as_json)
+    raise typer.Exit(error.exit_code) from error
 
 
 def build_app(wiring: Wiring) -> typer.Typer:

@@ -26,6 +26,31 @@ class Host(Protocol):
         """Be a worker in this process until it is stopped; its exit code."""
 
 
+class MemoryHost:
+    """An embedded farm that is only a flag, for tests."""
+
+    def __init__(self) -> None:
+        self.running = False
+
+    def up(self) -> ServiceView:
+        """See Host."""
+        self.running = True
+        return self.status()
+
+    def down(self) -> ServiceView:
+        """See Host."""
+        self.running = False
+        return self.status()
+
+    def status(self) -> ServiceView:
+        """See Host."""
+        return ServiceView(running=self.running, state_folder="/state", workers=2 if self.running else 0)
+
+    def work(self) -> int:
+        """See Host."""
+        return 0
+
+
 class ToolchainHouse(Protocol):
     """The conversion toolchain of this user."""
 
@@ -41,6 +66,25 @@ class ServiceMaker(Protocol):
 
     def __call__(self, *, embedded: bool = True) -> FarmService:
         """`embedded`: its submits start the embedded farm, if the settings name no broker."""
+
+
+class MemoryToolchain:
+    """A toolchain that is only a flag, for tests."""
+
+    def __init__(self) -> None:
+        self.installed = False
+
+    def status(self) -> ToolchainView:
+        """See ToolchainHouse."""
+        versions = {"cutile": "0.2.0"} if self.installed else {}
+        digest = "d" * 64 if self.installed else None
+        return ToolchainView(path="/toolchain", installed=self.installed, digest=digest, versions=versions)
+
+    def install(self, say: Callable[[str], None]) -> ToolchainView:
+        """See ToolchainHouse."""
+        say("installing")
+        self.installed = True
+        return self.status()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,20 +14,23 @@ from containers.engine.probe import probe
 from containers.toolchain.install import Sources, install
 from drivers import doctor, embedded
 from drivers.cli.context import Wiring
+from drivers.places import places
 from drivers.reading import Reader
 from drivers.service import FarmService, FolderShelf, Hooks
+from farm import logs, recipes
 from farm import settings as farm_settings
 from farm.data import builtin_repos, config_folder
 from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
 from farm.ledger import Ledger
 from farm.recipe import detect_errors
-from farm.settings import Settings
+from farm.settings import Settings, dump
 from farm.store import FolderStore
 from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
 from workers.app import open_queue
 from workers.gitrepo import Git
 from workers.redis_link import RedisLink
 from workers.repositories import Repositories
+from workers.service import Service
 from workers.tasks import Runtime, advance
 
 
@@ -81,6 +84,7 @@ class Machine:
             ),
             sources=self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
+            inventory=lambda recipe, tree: recipes.load(recipe.conversion, recipe.layout).inventory(tree),
             hooks=Hooks(
                 preflight=checks,
                 nudge=self._nudge if embedded else lambda _: None,
@@ -200,7 +204,17 @@ class EmbeddedHost:
 
     def work(self) -> int:
         """See Host."""
-        return embedded.work(self._settings)
+        full = embedded.connected(self._settings)
+        RedisLink(full.broker.url or "").ping()
+        logs.configure()
+        path = places(full.state).state / "run" / f"worker-{os.getpid()}.json"
+        path.write_text(dump(full), encoding="utf-8")
+        try:
+            Service(full, path).run()
+        finally:
+            path.unlink()
+            path.with_suffix(".ready").unlink(missing_ok=True)
+        return 0
 
 
 class UserToolchain:

@@ -14,7 +14,7 @@ class Claims(Part):
         """The claim's fence when `owner` has it now (again), None while another one does."""
         now = self._clock()
         table = schema.claims
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             row = connection.execute(select(table).where(table.c.name == name)).one_or_none()
             if row is None:
                 connection.execute(insert(table).values(name=name, owner=owner, until=now + ttl_s, fence=1))
@@ -32,7 +32,7 @@ class Claims(Part):
     def keep_claim(self, name: str, fence: int, *, ttl_s: float) -> None:
         """Hold a claim for another `ttl_s`. Raises StaleFence when it went to somebody else."""
         table = schema.claims
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             kept = connection.execute(
                 update(table)
                 .where(table.c.name == name, table.c.fence == fence, table.c.owner.is_not(None))
@@ -44,7 +44,7 @@ class Claims(Part):
     def release_claim(self, name: str, fence: int) -> None:
         """Give a claim back; nothing happens when it went to somebody else."""
         table = schema.claims
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             connection.execute(
                 update(table).where(table.c.name == name, table.c.fence == fence).values(owner=None, until=0.0)
             )

@@ -16,6 +16,8 @@ from farm.ledger import schema
 
 #: How long a writer waits for another one.
 BUSY_TIMEOUT_S = 30.0
+_DURABLE = "FULL"  # waits for the disk at each commit
+_QUICK = "NORMAL"  # survives the end of any process, not a loss of power
 
 
 class Database:
@@ -36,9 +38,13 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that holds the write lock from its start. Raises LedgerUnavailable, NoSpace."""
-        with _explained(), self._open().execution_options(farm_write=True).begin() as connection:
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A transaction that holds the write lock from its start. Raises LedgerUnavailable, NoSpace.
+
+        A `durable` one is on disk when the block ends. Leases need not be: losing power ends them too.
+        """
+        mode = _DURABLE if durable else _QUICK
+        with _explained(), self._open().execution_options(farm_write=mode).begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -82,7 +88,7 @@ def _prepare(url: str) -> Engine:
 
 
 def _create(engine: Engine) -> None:
-    with engine.execution_options(farm_write=True).begin() as connection:
+    with engine.execution_options(farm_write=_DURABLE).begin() as connection:
         schema.metadata.create_all(connection)
         found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == "version"))
         if found is None:
@@ -99,13 +105,14 @@ def _sqlite_connect(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
 
 
 def _sqlite_begin(connection: Connection) -> None:
-    if connection.get_execution_options().get("farm_write"):
+    mode = connection.get_execution_options().get("farm_write")
+    if mode is not None:
+        connection.exec_driver_sql(f"PRAGMA synchronous={mode}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 

@@ -26,7 +26,7 @@ class Leases(Part):
         """The job's lease with a new fence, or None: job final, lease live, or nothing due yet."""
         now = self._clock()
         table = schema.jobs
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             row = job_row(connection, job_id)
             due = row.cancel_requested or row.poll_at <= now + EARLY_S
             if row.state in _FINAL or row.lease_until > now or not due:
@@ -48,7 +48,7 @@ class Leases(Part):
     def renew(self, job_id: str, fence: int, *, ttl_s: float) -> None:
         """Keep a lease for another `ttl_s`. Raises StaleFence when it is given back or went to another."""
         table = schema.jobs
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             renewed = connection.execute(
                 update(table)
                 .where(table.c.id == job_id, table.c.fence == fence, table.c.lease_owner.is_not(None))
@@ -95,7 +95,7 @@ class Leases(Part):
         ids = list(job_ids)
         if not ids:
             return
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             connection.execute(update(table).where(table.c.id.in_(ids)).values(nudged_at=self._clock()))
 
     def request_cancel(self, job_id: str) -> Job:

@@ -68,7 +68,7 @@ class Moves(Part):
         values: dict[str, Any] = _released(now + change.after_s)
         if change.summary is not None:
             values["summary"] = change.summary
-        with self._database.write() as connection:
+        with self._database.write(durable=bool(change.artifacts or change.gates)) as connection:
             _write(connection, job, values)
             _keep(connection, job, job.attempt, change)
             log_events(connection, at=now, run=job.run, job=job.id, attempt=job.attempt, events=change.events)

@@ -38,8 +38,8 @@ _NEST_2 = rf"<{_FLAT}(?:{_NEST_1}{_FLAT})*>"
 _NEST_3 = rf"<{_FLAT}(?:{_NEST_2}{_FLAT})*>"
 _NEST = rf"<{_FLAT}(?:{_NEST_3}{_FLAT})*>"
 _TOKEN = re.compile(
-    r"(?m:^#[^\n]*)|\s+|//[^\n]*"
-    r"|(?P<value>%(?:[\w$.]|-(?!>))+(?:\#\d+)?)"
+    r"(?:\s+|//[^\n]*|(?m:^\#\w+ = [^\n]*))*(?:"
+    r"(?P<value>%(?:[\w$.]|-(?!>))+(?:\#\d+)?)"
     rf"|(?P<angle>[A-Za-z_][\w.]*{_NEST})"
     rf"|(?P<bare>{_NEST})"
     r"|(?P<word>[A-Za-z_][\w.]*)"
@@ -48,7 +48,9 @@ _TOKEN = re.compile(
     r'|(?P<symbol>@(?:[\w$.]+|"(?:[^"\\]|\\.)*"))'
     r"|(?P<alias>\#[A-Za-z_]\w*)"
     r"|(?P<punct>->|[()\[\]{},:=?*])"
+    r"|(?P<end>\Z))"
 )
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 class Text:
@@ -73,15 +75,18 @@ class Text:
     def tokens(self) -> list[Token]:
         """All tokens and an END; raises TileIRError where no token begins."""
         found: list[Token] = []
-        kinds = {kind.value: kind for kind in Kind}
         offset = 0
         match = _TOKEN.match
-        while offset < len(self.text):
+        while not found or found[-1].kind is not Kind.END:
             token = match(self.text, offset)
-            if token is None:
-                self.fail(offset, "no Tile IR token begins here")
-            if token.lastgroup is not None:
-                found.append(Token(kinds[token.lastgroup], token.group(), offset))
+            if token is None or token.lastgroup is None:
+                self.fail(_blank(self.text, offset), "no Tile IR token begins here")
+            found.append(Token(_KINDS[token.lastgroup], token[token.lastgroup], token.start(token.lastgroup)))
             offset = token.end()
-        found.append(Token(Kind.END, "", offset))
         return found
+
+
+def _blank(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset].isspace():
+        offset += 1
+    return offset

@@ -29,7 +29,15 @@ def bare(tree: Tree, layout: Layout, op: Op) -> Bare:
         hidden={**removed, **{path: tree[path] for path in edited}},
         symbols=_symbols(removed),
         siblings=_siblings(kept, package, op.name),
+        change_set=change_set(tree, layout, op),
+        crate=_crate(kept, package),
     )
+
+
+def _crate(tree: Tree, package: Package) -> dict[str, bytes]:
+    """The cargo crate of the target implementations: the folder above the `src` of the file with the modules."""
+    folder = package.path(package.layout.modules).rsplit("/src/", 1)[0] + "/"
+    return {path.removeprefix(folder): entry.data for path, entry in tree.items() if path.startswith(folder)}
 
 
 def _edited(tree: Tree, package: Package, op: str) -> Iterator[tuple[str, Entry]]:

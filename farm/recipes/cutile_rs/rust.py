@@ -80,3 +80,19 @@ def symbols(text: str) -> tuple[str, ...]:
     entry = r"#\[\s*(?:\w+::)?entry\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:unsafe\s+)?fn\s+(\w+)"
     export = r"\bextern\s+fn\s+(\w+)"  # the ABI string is blank
     return tuple(sorted({*re.findall(entry, code), *re.findall(export, code)}))
+
+
+def code_tokens(text: str) -> tuple[str, ...]:
+    """The text's tokens without comments and layout; literals stay as they are written."""
+    out, at = [], 0
+    while (match := _TOKEN.search(text, at)) is not None:
+        comment = match["line"] is not None or match["block"] is not None
+        end = _block_comment_end(text, match.start()) if match["block"] else match.end()
+        out += _words(text[at : match.start()])
+        out += [] if comment else [match.group()]
+        at = end
+    return (*out, *_words(text[at:]))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|\S", text)

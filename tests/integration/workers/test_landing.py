@@ -17,8 +17,7 @@ GitCommand = Callable[..., str]
 
 def _landing(repo: str, base: str, basis: Basis, accept: Accept) -> Landing:
     gates = tuple(
-        GateResult(gate=gate, ruling=Ruling.PASS, basis=basis, summary=f"{basis} 2/2\nrows")
-        for gate in GateName
+        GateResult(gate=gate, ruling=Ruling.PASS, basis=basis, summary=f"{basis} 2/2\nrows") for gate in GateName
     )
     return Landing(
         run="r-1",
@@ -104,9 +103,7 @@ def test_nothing_lands_without_all_three_gates(
     assert git(source, "for-each-ref", "refs/heads/farm*") == ""
 
 
-def test_a_patch_for_another_base_lands_nothing(
-    repositories: Repositories, source: Path, git: GitCommand
-) -> None:
+def test_a_patch_for_another_base_lands_nothing(repositories: Repositories, source: Path, git: GitCommand) -> None:
     landing, bare, patched = _inputs(repositories, source)
     with pytest.raises(PatchConflict):
         land(repositories, landing, bare | {"relu.rs": Entry(Mode.FILE, b"")}, make_patch(bare, patched))

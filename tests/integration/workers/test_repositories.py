@@ -35,9 +35,7 @@ def test_a_known_commit_needs_no_remote(repositories: Repositories, source: Path
     assert "a.py" in repositories.read_commit_tree(str(source), commit)
 
 
-@pytest.mark.parametrize(
-    "revision", ["--upload-pack=x", "a..b", "x@{1}", "", "a b", ":/x", "a.lock", "/x", "é"]
-)
+@pytest.mark.parametrize("revision", ["--upload-pack=x", "a..b", "x@{1}", "", "a b", ":/x", "a.lock", "/x", "é"])
 def test_revisions_that_are_something_else_are_refused(
     repositories: Repositories, source: Path, revision: str
 ) -> None:
@@ -84,9 +82,7 @@ def test_a_submodule_is_refused_by_name(repositories: Repositories, source: Path
 
 def test_sixteen_checkouts_at_once_agree(tmp_path: Path, source: Path, gym: Path) -> None:
     def one(_: int) -> tuple[str, int]:
-        mine = Repositories(
-            tmp_path / "state", Git(tmp_path / "state" / "gitconfig", os.environ), {"gym": gym}
-        )
+        mine = Repositories(tmp_path / "state", Git(tmp_path / "state" / "gitconfig", os.environ), {"gym": gym})
         commit = mine.resolve(str(source), "trunk")
         return commit, len(mine.read_commit_tree(str(source), commit))
 
@@ -197,6 +193,4 @@ def test_a_built_in_repo_is_the_same_commit_each_time_and_takes_branches(
     repositories.push("builtin:gym", landed, "farm/cutile-rs/op", None, None)
     assert repositories.resolve("builtin:gym", None) == commit
     place = tmp_path / "state" / "builtin" / "gym.git"
-    assert (
-        git(place, "for-each-ref", "--format=%(refname)") == "refs/heads/farm/cutile-rs/op\nrefs/heads/main"
-    )
+    assert git(place, "for-each-ref", "--format=%(refname)") == "refs/heads/farm/cutile-rs/op\nrefs/heads/main"

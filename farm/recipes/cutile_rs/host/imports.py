@@ -1,5 +1,6 @@
 """Import statements of a generated wrapper, in the order and form that the target repo's isort wants."""
 
+import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -7,9 +8,19 @@ from collections.abc import Iterable, Iterator
 from farm.recipes.cutile_rs.host.module import Imported
 from farm.tree import Tree
 
+#: Two imports from one module, one below the other.
+_REPEATED = re.compile(rb"^(from [\w.]+ import )[^(,\n]+\n\1[^(,\n]+$", re.MULTILINE)
 
-def single_line(tree: Tree) -> bool:
-    """Whether the repo's ruff or isort settings ask for one name per import."""
+
+def single_line(tree: Tree, root: str) -> bool:
+    """Whether imports name one thing each: by the repo's settings, else by the look of the package."""
+    return _forced(tree) or any(
+        path.startswith(f"{root}/") and path.endswith(".py") and _REPEATED.search(entry.data) is not None
+        for path, entry in tree.items()
+    )
+
+
+def _forced(tree: Tree) -> bool:
     entry = tree.get("pyproject.toml")
     if entry is None:
         return False

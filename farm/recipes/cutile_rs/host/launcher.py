@@ -1,6 +1,6 @@
 """The wrapper's generated parts: C prototypes, and one Python function per kernel that makes the call."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from farm.recipes.cutile_rs.host.exports import C_TYPES, Export
 
@@ -8,6 +8,9 @@ from farm.recipes.cutile_rs.host.exports import C_TYPES, Export
 HELPERS = ("bind_kernel_function_cffi", "check_rc", "make_tensor_desc")
 #: Names of the module constants; a wrapper renames those that its reference uses for something else.
 CONSTANTS = ("_KERNEL", "_FFI_CDEF", "_AUTO_COMPILE_OPTION")
+#: Width of generated Python lines.
+WIDTH = 110
+_LOCALS = ("stream", "grid", "ffi", "lib", "grid_xyz", "device_id", "rc")
 
 
 def constants(op: str, exports: Sequence[Export], names: Mapping[str, str]) -> str:
@@ -23,26 +26,40 @@ def constants(op: str, exports: Sequence[Export], names: Mapping[str, str]) -> s
 
 def launcher(name: str, export: Export, names: Mapping[str, str], backend: str) -> str:
     """The function that launches an entry with the arguments of the source kernel, in their order."""
-    device = f"{next(iter(export.arrays), 'stream')}.device"
+    own = {word: fresh(word, {*export.kernel.parameters}) for word in _LOCALS}
+    device = f"{next(iter(export.arrays), own['stream'])}.device"
     auto = names["_AUTO_COMPILE_OPTION"]
     values = [
-        *(f"make_tensor_desc(ffi, {source})" for source in export.arrays),
+        *(f"make_tensor_desc({own['ffi']}, {source})" for source in export.arrays),
         *(number.source for number in export.numbers),
-        "*grid_xyz",
+        f"*{own['grid_xyz']}",
         *(str(hint) if hint is not None else auto for hint in (export.num_ctas, export.occupancy)),
-        "device_id",
-        "stream.cuda_stream",
+        own["device_id"],
+        f"{own['stream']}.cuda_stream",
     ]
     arguments = "".join(f"        {value},\n" for value in values)
+    parameters = [own["stream"], own["grid"], *export.kernel.parameters]
+    head = f"def {name}({', '.join(parameters)}):\n"
+    if len(head) > WIDTH:
+        head = f"def {name}(\n" + "".join(f"    {parameter},\n" for parameter in parameters) + "):\n"
+    index = f"{device}.index if {device}.index is not None else torch.cuda.current_device()"
     return (
-        f"def {name}({', '.join(['stream', 'grid', *export.kernel.parameters])}):\n"
+        f"{head}"
         f'    """Launch `{export.entry.name}`; the arguments are those of the {backend} kernel."""\n'
-        f"    ffi, lib = bind_kernel_function_cffi({names['_KERNEL']}, {names['_FFI_CDEF']})\n"
-        f"    grid_xyz = (*grid, 1, 1)[:3]\n"
-        f"    device_id = {device}.index if {device}.index is not None else torch.cuda.current_device()\n"
-        f"    rc = lib.{export.symbol}(\n{arguments}    )\n"
-        f'    check_rc(rc, "{export.symbol}")'
+        f"    {own['ffi']}, {own['lib']} = "
+        f"bind_kernel_function_cffi({names['_KERNEL']}, {names['_FFI_CDEF']})\n"
+        f"    {own['grid_xyz']} = (*{own['grid']}, 1, 1)[:3]\n"
+        f"    {own['device_id']} = {index}\n"
+        f"    {own['rc']} = {own['lib']}.{export.symbol}(\n{arguments}    )\n"
+        f'    check_rc({own["rc"]}, "{export.symbol}")'
     )
+
+
+def fresh(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores behind it as it takes to be new."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _prototype(export: Export) -> str:

@@ -15,6 +15,7 @@ _DTYPES = frozenset(
     {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8"}
     | {"float8_e4m3fn", "float8_e5m2"}
 )
+_TUNES = "the op tunes its launches, which the host-code writer has no rule for"
 _TUNERS = ("cuda.tile.tune", "cuda.tile.compiler_timeout", "cuda.tile_experimental")
 
 
@@ -42,6 +43,8 @@ def rewrite(statement: ast.stmt, module: HostModule, modules: HostModules, namin
     """The statement's text for the target backend."""
     worker = _Rewriter(module, modules, naming)
     worker.visit(statement)
+    tuners = [finding for finding in worker.result.findings if finding.message == _TUNES]
+    worker.result.findings = tuners[:1] or worker.result.findings
     source = module.source
     start, end = source.start(statement), source.end(statement)
     rest = source.data[end : source.line_end(end)].split(b"#", 1)
@@ -88,7 +91,8 @@ class _Rewriter:
             text = source.indent(node) + b"pass\n" if len(gone) == len(body) and node is gone[0] else b""
             end = lines.end
             blank_before = not source.data[source.line_start(lines.start - 1) : lines.start].strip()
-            if blank_before and not text and not source.data[end : source.line_end(end)].strip():
+            opens = blank_before or node is body[0]
+            if opens and not text and not source.data[end : source.line_end(end)].strip():
                 end = source.line_end(end)
             self.edits.append(Edit(start=lines.start, end=end, text=text))
 
@@ -128,8 +132,12 @@ class _Rewriter:
         }
         waiting: list[ast.AST] = [statement]
         while waiting:
-            node = waiting.pop()
+            node = waiting.pop(0)
             if id(node) in annotations or isinstance(node, (ast.Import, ast.ImportFrom)):
+                continue
+            if isinstance(node, ast.FunctionDef) and self.module.kernels.get(node.name) and node is not statement:
+                message = f"kernel {node.name} is defined inside another function"
+                self._refuse(node, message, "define kernels at the top of their file")
                 continue
             handled = isinstance(node, ast.expr) and self._expression(node)
             if not handled:
@@ -182,7 +190,7 @@ class _Rewriter:
         elif any(dotted == tuner or dotted.startswith(f"{tuner}.") for tuner in _TUNERS):
             self._refuse(
                 node,
-                "the op tunes its launches, which the host-code writer has no rule for",
+                _TUNES,
                 "launch with one configuration, or write the wrapper by hand over the target's own tuner",
             )
         else:

@@ -10,7 +10,7 @@ from farm.op import Op
 from farm.pipeline.stage import Finding
 from farm.recipes.cutile_rs.host.exports import Export
 from farm.recipes.cutile_rs.host.imports import import_block, single_line
-from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, constants, launcher
+from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, constants, fresh, launcher
 from farm.recipes.cutile_rs.host.module import LANGUAGE, HostModule, HostModules, Imported
 from farm.recipes.cutile_rs.host.rewrite import Naming, Rewritten, rewrite
 from farm.recipes.cutile_rs.inventory import file_imports
@@ -57,11 +57,11 @@ class _Writer:
                 (export.kernel.file, export.kernel.function): (_launcher(export, taken), export)
                 for export in exports
             },
-            ceil_div=_fresh("_cdiv", taken),
+            ceil_div=fresh("_cdiv", taken),
             source=package.layout.source,
             target=package.layout.target,
         )
-        self.names = {name: _fresh(name, taken) for name in CONSTANTS}
+        self.names = {name: fresh(name, taken) for name in CONSTANTS}
         self.files: list[HostModule] = []
         self.chunks: dict[tuple[str, int], _Chunk] = {}
         self.owners: dict[str, HostModule] = {}
@@ -150,6 +150,8 @@ class _Writer:
 
     def _need_import(self, module: HostModule, name: str, imported: Imported, where: ast.stmt) -> None:
         home = self.modules.home(imported)
+        if imported.dotted == LANGUAGE or imported.dotted.startswith(f"{LANGUAGE}."):
+            return  # refused where it is used
         if home is None:
             if self._loads_language(imported):
                 message = f"`{name}` comes from {imported.module}, which imports {LANGUAGE}"
@@ -172,8 +174,6 @@ class _Writer:
     def _loads_language(self, imported: Imported) -> bool:
         """Whether an imported module of the package loads the source language."""
         parts = imported.module.split(".")
-        if parts[0] == LANGUAGE.split(".")[0]:
-            return True
         stem = "/".join((self.package.root, *parts[1:]))
         paths = [path for path in (f"{stem}.py", f"{stem}/__init__.py") if path in self.tree]
         if parts[0] != self.package.name or not paths:
@@ -185,10 +185,9 @@ class _Writer:
         self.imported[name] = imported
 
     def _text(self, used: Sequence[Export]) -> str:
-        header, docstring = self._header()
-        one_per_line = single_line(self.tree)
+        one_per_line = single_line(self.tree, self.package.root)
         block = import_block(self.imported.values(), self.package.name, one_per_line=one_per_line)
-        parts = [f"{header}\n\n{docstring}" if header else docstring, block]
+        parts = [self._opening(), block]
         if used:
             parts.append(constants(self.op.name, used, self.names))
         text = "\n\n".join(part for part in parts if part)
@@ -207,30 +206,25 @@ class _Writer:
             previous_is_definition, last_file = chunk.is_definition, chunk.order[0]
         return text + "\n"
 
-    def _header(self) -> tuple[str, str]:
+    def _opening(self) -> str:
+        """License lines and docstring; the reference's own where it has them."""
         source = self.main.source
-        lines = source.data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").split("\n")
+        if ast.get_docstring(source.tree) is not None:
+            text = source.data[: source.end(source.tree.body[0])].decode("utf-8", "surrogateescape")
+            return text.replace("\r\n", "\n")
+        lines = source.data.decode("utf-8", "surrogateescape").splitlines()
         count = next((i for i, line in enumerate(lines) if line and not line.startswith("#")), len(lines))
         header = "\n".join(lines[:count]).strip("\n")
-        docstring = ast.get_docstring(source.tree, clean=False)
-        if docstring is not None:
-            return header, source.text(source.tree.body[0])
-        target = self.package.layout.target
-        title = f"{target} {self.op.name}: the {self.package.layout.source} host code over the C library."
-        return header, f'"""{title}"""'
+        layout = self.package.layout
+        title = f'"""{layout.target} {self.op.name}: the {layout.source} host code over the C library."""'
+        return f"{header}\n\n{title}" if header else title
 
     def _ceil_div(self) -> str:
         return f"def {self.naming.ceil_div}(a, b):\n    return -(-a // b)"
 
 
 def _launcher(export: Export, taken: set[str]) -> str:
-    return _fresh(f"_launch_{export.kernel.function.strip('_')}", taken)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return fresh(f"_launch_{export.kernel.function.strip('_')}", taken)
 
 
 def _loaded(text: str) -> tuple[str, ...]:

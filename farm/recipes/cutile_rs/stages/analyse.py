@@ -59,6 +59,4 @@ def analyse(order: BoxOrder, io: BoxIO, op: Op) -> Reply:
 
 def _void(reason: str) -> Reply:
     advice = "write rows that are parametrised by `backend`; without one nothing can be proven"
-    return blocked(
-        Verdict.BLOCKED, Owner.ENV, Fault.UNSUPPORTED, (finding(reason, advice),), f"void: {reason}"
-    )
+    return blocked(Verdict.BLOCKED, Owner.ENV, Fault.UNSUPPORTED, (finding(reason, advice),), f"void: {reason}")

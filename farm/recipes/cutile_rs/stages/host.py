@@ -41,7 +41,9 @@ def judged(proof: Proof) -> Reply:
         owner = Owner.ENV if build.environment or build.timed_out else _owner(build.findings)
         fault = Fault.ENV if owner is Owner.ENV else Fault.KERNEL
         verdict = Verdict.BLOCKED if owner is Owner.ENV else Verdict.FAIL
-        return blocked(verdict, owner, fault, build.findings, f"the crate does not build: {place(build.findings[0])}")
+        return blocked(
+            verdict, owner, fault, build.findings, f"the crate does not build: {place(build.findings[0])}"
+        )
     if proof.failed is not None:
         return tool_failed("recording the candidate", proof.failed)
     wrong = [s for s in proof.signatures if s.entry is not None and not s.same]
@@ -51,8 +53,9 @@ def judged(proof: Proof) -> Reply:
     rows = [row for row in proof.rows if not row.same]
     if rows or not proof.same:
         found = tuple(finding(f"row {row.key}: {row.difference}") for row in rows[:20])
-        found = found or tuple(finding(f"signature {s.signature}: {s.difference}") for s in proof.signatures if not s.same)
-        found = found or proof.unrecorded
+        found = found or tuple(
+            finding(f"signature {s.signature}: {s.difference}") for s in proof.signatures if not s.same
+        )
         return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, f"host code: {found[0].message}")
     launches = sum(row.launches for row in proof.rows)
     return Reply(

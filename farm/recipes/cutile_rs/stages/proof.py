@@ -3,20 +3,18 @@
 Stage D and the gate both call `prove`; they differ in what they do with the answer.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from farm.analysis import Analysis, CandidateRow, Row, RowStatus, Signature
+from farm.analysis import Analysis, CandidateRow, RowStatus, Signature
 from farm.errors import TileIRError
 from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
 from farm.orders import BoxOrder
-from farm.pipeline.stage import Finding
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs import crate
-from farm.recipes.cutile_rs.launches import compare_row
-from farm.recipes.cutile_rs.stages.tools import finding, save, scratch_copy, workspace_tree
+from farm.recipes.cutile_rs.launches import compare_rows
+from farm.recipes.cutile_rs.stages.tools import save, scratch_copy, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import trace_candidate
 from farm.tileir import Comparison, compare, parse
 
@@ -29,10 +27,10 @@ class Proof:
 
     rows: tuple[RowProof, ...] = ()
     signatures: tuple[SignatureProof, ...] = ()
-    collected: int = 0  #: rows of the target backend
+    collected: int = 0  #: rows of the target backend that ran to their final comparison
+    broken: tuple[str, ...] = ()  #: expected rows that the target lacks, skips or does not survive
     build: crate.Build | None = None  #: set when the crate did not build
     failed: ProcessResult | None = None  #: set when the recording itself failed
-    unrecorded: tuple[Finding, ...] = ()  #: rows that ended before their final comparison
 
     @property
     def same(self) -> bool:
@@ -40,7 +38,6 @@ class Proof:
         return (
             self.build is None
             and self.failed is None
-            and not self.unrecorded
             and bool(self.rows)
             and bool(self.signatures)
             and all(row.same for row in self.rows)
@@ -54,6 +51,7 @@ class _Comparisons:
 
     reference: Path
     candidate: Path
+    gpu: str
     known: dict[tuple[str, str], Comparison | str] = field(default_factory=dict)
 
     def get(self, signature: Signature, module: str, sha256: str) -> Comparison | str:
@@ -63,10 +61,18 @@ class _Comparisons:
             try:
                 left = parse((self.reference / signature.ir).read_text(encoding="utf-8"))
                 right = parse((self.candidate / module).read_text(encoding="utf-8"))
-                self.known[key] = compare(left, right)
+                self.known[key] = compare(left, right, gpu=self.gpu)
             except (TileIRError, OSError) as error:
                 self.known[key] = str(error)
         return self.known[key]
+
+    def parameters(self) -> dict[tuple[str, str], tuple[int | None, ...]]:
+        """What `compare_rows` wants: the parameter mapping of every pair that is the same."""
+        return {
+            key: found.parameters
+            for key, found in self.known.items()
+            if isinstance(found, Comparison) and found.same
+        }
 
 
 def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, reference: Path, name: str) -> Proof:
@@ -83,72 +89,68 @@ def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, refere
     if isinstance(rows, ProcessResult):
         return Proof(failed=rows)
     save(io, CANDIDATE, rows)
-    return compare_all(analysis, rows, reference, out)
+    return compare_all(analysis, rows, reference, out, order.gpu)
 
 
-def compare_all(analysis: Analysis, rows: tuple[CandidateRow, ...], reference: Path, candidate: Path) -> Proof:
+def compare_all(
+    analysis: Analysis, rows: tuple[CandidateRow, ...], reference: Path, candidate: Path, gpu: str
+) -> Proof:
     """Compare every traced row's launches and every signature's Tile IR."""
-    comparisons = _Comparisons(reference=reference, candidate=candidate)
+    comparisons = _Comparisons(reference=reference, candidate=candidate, gpu=gpu)
     signatures = {signature.id: signature for signature in analysis.signatures}
     by_key = {row.key: row for row in rows}
-    proofs, seen = [], dict[str, SignatureProof]()
-    unrecorded = []
+    seen: dict[str, SignatureProof] = {}
+    broken = []
     for row in analysis.rows:
+        mate = by_key.get(row.key)
         if row.status is not RowStatus.TRACED:
             continue
-        mate = by_key.get(row.key)
-        if mate is not None and mate.status is RowStatus.FAILED:
-            unrecorded.append(finding(f"row {row.key}: {mate.reason}"))
-        proofs.append(_row(row, mate, signatures, comparisons, seen))
-    missing = [s for s in analysis.signatures if s.id not in seen]
-    unlaunched = tuple(
-        SignatureProof(
-            signature=s.id,
-            kernel=s.kernel,
-            entry=None,
-            same=False,
-            rules=(),
-            difference="the candidate never launches it",
-        )
-        for s in missing
-    )
+        if mate is None or mate.status is not RowStatus.TRACED:
+            broken.append(f"row {row.key}: {_absence(mate)}")
+            continue
+        for launch, made in zip(row.launches, mate.launches, strict=False):
+            signature = signatures[launch.signature]
+            result = _signature_proof(signature, made.entry, comparisons.get(signature, made.ir, made.sha256))
+            if signature.id not in seen or not result.same:
+                seen[signature.id] = result
+    unlaunched = tuple(_never_launched(s) for s in analysis.signatures if s.id not in seen)
+    compared = compare_rows(analysis.rows, rows, comparisons.parameters())
+    launches = {row.key: len(row.launches) for row in analysis.rows}
     return Proof(
-        rows=tuple(proofs),
+        rows=tuple(
+            RowProof(key=c.key, same=c.difference is None, launches=launches[c.key], difference=c.difference)
+            for c in compared
+        ),
         signatures=(*seen.values(), *unlaunched),
-        collected=len(rows),
-        unrecorded=tuple(unrecorded),
+        collected=sum(row.status is RowStatus.TRACED for row in rows),
+        broken=tuple(broken),
     )
 
 
-def _row(
-    row: Row,
-    mate: CandidateRow | None,
-    signatures: Mapping[str, Signature],
-    comparisons: _Comparisons,
-    seen: dict[str, SignatureProof],
-) -> RowProof:
-    def proof(difference: str | None) -> RowProof:
-        return RowProof(key=row.key, same=difference is None, launches=len(row.launches), difference=difference)
+def _absence(mate: CandidateRow | None) -> str:
+    return "the target backend has no such row" if mate is None else f"{mate.status.value}: {mate.reason}"
 
-    if mate is None:
-        return proof("the target backend has no such row")
-    if mate.status is not RowStatus.TRACED:
-        return proof(f"the target backend's row is {mate.status.value}: {mate.reason}")
-    mappings = []
-    for launch, made in zip(row.launches, mate.launches, strict=False):
-        signature = signatures[launch.signature]
-        comparison = comparisons.get(signature, made.ir, made.sha256)
-        result = _signature_proof(signature, made.entry, comparison)
-        if signature.id not in seen or not result.same:
-            seen[signature.id] = result
-        mappings.append(comparison.parameters if isinstance(comparison, Comparison) else ())
-    return proof(compare_row(row, mate, signatures, mappings))
+
+def _never_launched(signature: Signature) -> SignatureProof:
+    return SignatureProof(
+        signature=signature.id,
+        kernel=signature.kernel,
+        entry=None,
+        same=False,
+        rules=(),
+        difference="the candidate never launches it",
+    )
 
 
 def _signature_proof(signature: Signature, entry: str, comparison: Comparison | str) -> SignatureProof:
     if isinstance(comparison, str):
         return SignatureProof(
-            signature=signature.id, kernel=signature.kernel, entry=entry, same=False, rules=(), difference=comparison
+            signature=signature.id,
+            kernel=signature.kernel,
+            entry=entry,
+            same=False,
+            rules=(),
+            difference=comparison,
         )
     difference = None if comparison.difference is None else str(comparison.difference)
     return SignatureProof(

@@ -1,0 +1,86 @@
+"""The process that imports the repo: `python -m containers.box.trace.child REQUEST.json CRASHED.json`.
+
+CRASHED.json maps nodes that must not run again, since they killed an earlier process, to the reason.
+
+It writes `rows.jsonl` as it goes, so that its parent knows which row killed it.
+"""
+
+import importlib.metadata
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from containers.box.trace.candidate import DriverRecorder, library_in_place
+from containers.box.trace.fake_cuda import pretended
+from containers.box.trace.gpus import GPUS
+from containers.box.trace.plugin import RowPlugin
+from containers.box.trace.recorder import Recorder, in_autograd
+from containers.box.trace.request import Mode, TraceRequest, read_request
+from containers.box.trace.signatures import Specialiser
+from containers.box.trace.stack import Whereabouts
+from farm.analysis import CandidateLaunch, CandidateRow, Launch, Row
+from farm.codec import encode
+
+PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
+
+
+def main(request: TraceRequest, crashed: dict[str, str]) -> None:
+    """Trace and write reference.json or candidate.json."""
+    repo = Path(request.repo).resolve()
+    out = Path(request.out)
+    disassembler = Path(request.toolchain) / "cuda/bin/tileirdisasm"
+    specialiser = Specialiser(repo=repo, gpu=request.gpu)
+    recorder = Recorder(specialiser)
+    if request.mode is Mode.REFERENCE:
+        traced: RowPlugin[Launch] = RowPlugin(
+            backend=request.backend,
+            where=Whereabouts(repo, request.tests, in_autograd),
+            begin=recorder.begin,
+            take=lambda: (tuple(recorder.launches), None),
+            journal=out / "rows.jsonl",
+            crashed=crashed,
+        )
+        _run(request, recorder, traced)
+        rows = [Row(**vars(record)) for record in traced.records.values()]
+        signatures, failed = specialiser.export(out, disassembler)
+        document = {
+            "rows": rows,
+            "kernels": list(specialiser.kernels.values()),
+            "signatures": signatures,
+            "versions": {name: importlib.metadata.version(name) for name in ("cuda-tile", "torch")},
+        }
+        _write(out / "reference.json", document)
+        _write(out / "not-exported.json", failed)
+        return
+    driver = DriverRecorder(
+        repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
+    )
+    recorded: RowPlugin[CandidateLaunch] = RowPlugin(
+        backend=request.backend,
+        where=Whereabouts(repo, request.tests, in_autograd),
+        begin=driver.begin,
+        take=driver.take,
+        journal=out / "rows.jsonl",
+        crashed=crashed,
+    )
+    with library_in_place(request.library):
+        _run(request, recorder, recorded)
+    _write(out / "candidate.json", [CandidateRow(**vars(record)) for record in recorded.records.values()])
+
+
+def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> None:
+    with pretended(GPUS[request.gpu]), recorder.installed():
+        pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
+
+
+def _write(path: Path, document: object) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(encode(document)))
+    partial.rename(path)
+
+
+if __name__ == "__main__":
+    main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text()))

@@ -1,0 +1,255 @@
+"""What an immutable mount holds, indexed once per content: a job only asks.
+
+An index is a folder of three files: `runs` (sorted 64-bit numbers: a run's fingerprint and the number of
+the file that has it), `names` (a Bloom filter over the names in text and in libraries; a hit is proven by
+reading the files), `files.json` (paths and digests).
+"""
+
+import array
+import bisect
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from farm.archives import members
+from farm.codec import decode, encode
+from farm.leak import Answer, Leak, ScannedPlace, copied_text, names, same_bytes
+from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, words
+from farm.tree import sha256
+
+#: Larger files are only counted: no hidden file and no library of one op is this large.
+SEARCHED_BYTES = 64 << 20
+#: Larger texts give names but no runs.
+TEXT_BYTES = 4 << 20
+_FILE_BITS = 64 - RUN_BITS
+#: Most bytes of a Bloom filter; smaller mounts get about a bit for each byte of content.
+_MOST_FILTER_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """A folder that every box can read and none can write."""
+
+    name: str  #: for reports, e.g. `cargo registry`
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Meta:
+    place: ScannedPlace
+    files: tuple[tuple[str, str], ...]  #: path, sha256; the position is the file's number
+    bits: int  #: of the Bloom filter
+    schema: int = 1
+
+
+@dataclass(kw_only=True)
+class _Builder:
+    """Collects what an index holds, file by file."""
+
+    fingerprinter: Fingerprinter = field(default_factory=Fingerprinter)
+    total: "hashlib._Hash" = field(default_factory=hashlib.sha256)
+    files: list[tuple[str, str]] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    runs: "array.array[int]" = field(default_factory=lambda: array.array("Q"))
+    names: bytearray  # a Bloom filter; its length is a power of two
+    size: int = 0
+    unsearched: int = 0
+
+    def add(self, path: str, data: bytes) -> None:
+        """Take in one file, and what is in it if it is an archive."""
+        digest = sha256(data)
+        self.total.update(f"{path!r} {digest}\n".encode())
+        self.size += len(data)
+        number = len(self.files)
+        self.files.append((path, digest))
+        if digest in self.seen:
+            return
+        self.seen.add(digest)
+        bloom, bits = self.names, len(self.names) * 8
+        for word in words(data):
+            for bit in _probes(digest64(word), bits):
+                bloom[bit >> 3] |= 1 << (bit & 7)
+        if not is_binary(data) and len(data) <= TEXT_BYTES:
+            self.runs.extend(run << _FILE_BITS | number for run in self.fingerprinter.runs(data))
+        for name, content in members(path, data, SEARCHED_BYTES):
+            self.add(f"{path}!{name}", content)
+
+    def pass_over(self, path: str, size: int) -> None:
+        """Count a file that is too large to be searched."""
+        self.total.update(f"{path!r} {size} bytes\n".encode())
+        self.size += size
+        self.unsearched += 1
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write the index."""
+        runs = array.array("Q", sorted(self.runs))
+        if sys.byteorder == "big":
+            runs.byteswap()
+        folder.joinpath("names").write_bytes(self.names)
+        folder.joinpath("runs").write_bytes(runs.tobytes())
+        place = ScannedPlace(
+            name=name,
+            digest=self.total.hexdigest(),
+            files=len(self.files) + self.unsearched,
+            bytes=self.size,
+            unsearched=self.unsearched,
+        )
+        meta = _Meta(place=place, files=tuple(self.files), bits=len(self.names) * 8)
+        folder.joinpath("files.json").write_text(json.dumps(encode(meta)))
+
+
+def _probes(number: int, bits: int) -> tuple[int, ...]:
+    step, mask = (number >> 32) | 1, bits - 1
+    return (number & mask, (number + step) & mask, (number + 2 * step) & mask, (number + 3 * step) & mask)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file below a folder, in a fixed order; links are not followed."""
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
+        with os.scandir(folder / prefix) as listing:
+            items = sorted(listing, key=lambda item: item.name)
+        for item in items:
+            if item.is_dir(follow_symlinks=False):
+                pending.append(f"{prefix}{item.name}/")
+            else:
+                yield f"{prefix}{item.name}", item.stat(follow_symlinks=False)
+
+
+def fingerprint(folder: Path) -> str:
+    """What tells an unchanged folder from a changed one without reading it: names, sizes, times, inodes."""
+    total = hashlib.sha256()
+    for path, status in _walk(folder):
+        row = (path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        total.update(repr(row).encode())
+    return total.hexdigest()
+
+
+class MountIndex:
+    """An opened index."""
+
+    def __init__(self, folder: Path, mount: Mount) -> None:
+        self._mount = mount
+        self._folder = folder
+        self._meta = decode(_Meta, json.loads(folder.joinpath("files.json").read_text()))
+        self._by_digest = {digest: path for path, digest in reversed(self._meta.files)}
+
+    @property
+    def place(self) -> ScannedPlace:
+        """What was indexed."""
+        return self._meta.place
+
+    def leaks(self, answer: Answer) -> tuple[Leak, ...]:
+        """Leaks in the mount. A name that the base uses for itself says nothing here."""
+        name = self._mount.name
+        leaks: list[Leak] = []
+        for digest in sorted(answer.blobs.keys() & self._by_digest.keys()):
+            leaks += same_bytes(answer, name, self._by_digest[digest], digest)
+        for number, runs in self._files_with(answer.all_runs).items():
+            leaks += copied_text(answer, name, self._meta.files[number][0], frozenset(runs))
+        return (*leaks, *self._named(answer))
+
+    def _files_with(self, wanted: Iterable[int]) -> dict[int, set[int]]:
+        found: dict[int, set[int]] = {}
+        path = self._folder / "runs"
+        if path.stat().st_size == 0:
+            return found
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
+            keys = _Numbers(raw)
+            for run in wanted:
+                at = bisect.bisect_left(keys, run << _FILE_BITS)
+                while at < len(keys) and keys[at] >> _FILE_BITS == run:
+                    found.setdefault(keys[at] & ((1 << _FILE_BITS) - 1), set()).add(run)
+                    at += 1
+        return found
+
+    def _named(self, answer: Answer) -> Iterator[Leak]:
+        with self._folder.joinpath("names").open("rb") as file:
+            hit = [name for name in answer.secret if self._maybe(file.fileno(), name.encode())]
+        if not hit:
+            return
+        for path, data in _contents(self._mount.folder):
+            if any(name.encode() in data for name in hit):
+                yield from names(answer, self._mount.name, path, data)[0]
+
+    def _maybe(self, fd: int, name: bytes) -> bool:
+        probes = _probes(digest64(name), self._meta.bits)
+        return all(os.pread(fd, 1, bit >> 3)[0] >> (bit & 7) & 1 for bit in probes)
+
+
+class _Numbers(Sequence[int]):
+    """Sorted little-endian 64-bit numbers in a mapped file."""
+
+    def __init__(self, raw: mmap.mmap) -> None:
+        self._raw = raw
+
+    def __len__(self) -> int:
+        return len(self._raw) // 8
+
+    def __getitem__(self, at: int) -> int:  # type: ignore[override]  # bisect asks for single items only
+        return int.from_bytes(self._raw[at * 8 : at * 8 + 8], "little")
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    seen: set[str] = set()
+    for path, status in _walk(folder):
+        if stat.S_ISREG(status.st_mode) and status.st_size <= SEARCHED_BYTES:
+            data = (folder / path).read_bytes()
+            for name, content in ((path, data), *_nested(path, data)):
+                digest = sha256(content)
+                if digest not in seen:
+                    seen.add(digest)
+                    yield name, content
+
+
+def _nested(path: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    for name, content in members(path, data, SEARCHED_BYTES):
+        yield f"{path}!{name}", content
+        yield from _nested(f"{path}!{name}", content)
+
+
+def open_index(mount: Mount, cache: Path) -> MountIndex:
+    """The index of a mount, built first when its folder has changed since the last time.
+
+    Safe for many processes: one builds, the others wait. Indexes of earlier contents are removed.
+    """
+    folder = mount.folder.resolve()
+    resolved = Mount(name=mount.name, folder=folder)
+    home = cache / sha256(f"{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
+    ready = home / fingerprint(folder)
+    if not ready.joinpath("files.json").exists():
+        home.mkdir(parents=True, exist_ok=True)
+        with home.joinpath("lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.joinpath("files.json").exists():
+                _build(resolved, home, ready)
+    return MountIndex(ready, resolved)
+
+
+def _build(mount: Mount, home: Path, ready: Path) -> None:
+    content_bytes = sum(status.st_size for _, status in _walk(mount.folder))
+    filter_bytes = min(_MOST_FILTER_BYTES, 1 << max(16, (content_bytes // 8).bit_length()))
+    builder = _Builder(names=bytearray(filter_bytes))
+    for path, status in _walk(mount.folder):
+        if not stat.S_ISREG(status.st_mode):
+            continue
+        if status.st_size > SEARCHED_BYTES:
+            builder.pass_over(path, status.st_size)
+        else:
+            builder.add(path, (mount.folder / path).read_bytes())
+    new = Path(tempfile.mkdtemp(prefix="new-", dir=home))
+    builder.save(new, mount.name)
+    for old in home.iterdir():
+        if old.is_dir() and old not in (new, ready):
+            shutil.rmtree(old)
+    new.rename(ready)

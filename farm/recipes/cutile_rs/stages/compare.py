@@ -1,0 +1,36 @@
+"""Stage C: say whose the failure is, from the comparisons that D made. Changes no code."""
+
+from farm.analysis import Analysis, CandidateRow
+from farm.fault import Fault, Owner
+from farm.orders import BoxOrder
+from farm.pipeline.stage import Reply, Verdict
+from farm.recipes import BoxIO
+from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
+from farm.recipes.cutile_rs.stages.proof import CANDIDATE, compare_all
+from farm.recipes.cutile_rs.stages.tools import blocked, finding, load
+
+
+def compare_ir(order: BoxOrder, io: BoxIO) -> Reply:
+    """PASS when every launched module's Tile IR is the reference's, so that the kernel is not at fault."""
+    if not (io.out / CANDIDATE).exists():
+        message = "the candidate was never recorded, so there is no Tile IR to compare"
+        return blocked(Verdict.BLOCKED, Owner.KERNEL, Fault.KERNEL, (finding(message),), message)
+    analysis = load(io.out / ANALYSIS, Analysis)
+    rows = load(io.out / CANDIDATE, tuple[CandidateRow, ...])
+    proof = compare_all(analysis, rows, io.out, io.out / "candidate", order.gpu)
+    wrong = tuple(
+        finding(f"{item.kernel}, signature {item.signature}: {item.difference}")
+        for item in proof.signatures
+        if item.entry is not None and not item.same
+    )
+    if wrong:
+        return blocked(
+            Verdict.FAIL_FIXABLE, Owner.KERNEL, Fault.KERNEL, wrong, f"Tile IR differs: {wrong[0].message}"
+        )
+    return Reply(
+        verdict=Verdict.PASS,
+        owner=None,
+        fault=None,
+        fail_class=None,
+        summary=f"the Tile IR of {len(proof.signatures)} signatures is the reference's",
+    )

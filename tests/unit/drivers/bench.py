@@ -1,0 +1,83 @@
+"""A farm for tests of commands: a real ledger and store in a folder, minigym in memory, no engine."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from drivers.reading import Reader
+from drivers.service import FarmService, FolderShelf, Hooks, MemorySources
+from farm.capture import read_tree
+from farm.codec import encode
+from farm.data import builtin_repos, config_folder
+from farm.job import JobState
+from farm.ledger import TRACE, Change, Charge, Ledger
+from farm.op import Op
+from farm.recipe import Recipe
+from farm.recipes.cutile_rs.inventory import inventory
+from farm.store import FolderStore
+from farm.tree import Entry, Mode, Tree
+
+REPO = "builtin:minigym"
+BASE = "a" * 40
+WAY = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING, JobState.LANDING)
+
+
+def _ops(recipe: Recipe, tree: Tree) -> tuple[Op, ...]:
+    return inventory(tree, recipe.layout)
+
+
+class Bench:
+    """The service with everything that it needs, and ways to move its jobs."""
+
+    def __init__(self, folder: Path, preflight: Sequence[Callable[[], object]] = ()) -> None:
+        self.now = 1_700_000_000.0
+        self.ledger = Ledger(f"sqlite:///{folder / 'ledger.db'}", clock=lambda: self.now)
+        self.store = FolderStore(folder / "artifacts")
+        self.nudged: list[str] = []
+        self.reader = Reader(ledger=self.ledger, store=self.store, reports=folder / "reports")
+        tree = read_tree(builtin_repos()["minigym"])
+        bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
+        self.service = FarmService(
+            ledger=self.ledger,
+            reader=self.reader,
+            sources=MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}}),
+            shelf=FolderShelf(config_folder() / "recipes"),
+            inventory=_ops,
+            hooks=Hooks(
+                preflight=preflight,
+                nudge=self.nudged.extend,
+                now=lambda: self.now,
+                versions=lambda: {"cutile": "0.2.0"},
+            ),
+        )
+
+    def advance(self, job_id: str, to: JobState, change: Change | None = None) -> None:
+        """One transition under a lease of its own."""
+        grant = self.ledger.acquire(job_id, "bench", ttl_s=60)
+        assert grant is not None
+        self.now += 1.0
+        self.ledger.move(grant.job, to, change or Change())
+
+    def accept(self, job_id: str) -> None:
+        """Bring a job all the way."""
+        for state in WAY:
+            self.advance(job_id, state)
+        branch = f"farm-certified/cutile-rs/{self.ledger.job(job_id).op}"
+        self.advance(job_id, JobState.ACCEPTED, Change(commit="c" * 40, branch=branch, summary="landed"))
+
+    def keep(self, value: object) -> str:
+        """An artifact's digest."""
+        return self.store.put(json.dumps(encode(value)).encode())
+
+    def fail(self, job_id: str, change: Change, trace: object | None = None) -> None:
+        """Let a job fail in its pipeline."""
+        for state in WAY[:2]:
+            self.advance(job_id, state)
+        artifacts = dict(change.artifacts)
+        if trace is not None:
+            artifacts[TRACE] = self.keep(trace)
+        self.advance(
+            job_id,
+            JobState.FAILED,
+            Change(fault=change.fault, summary=change.summary, charge=Charge.ATTEMPT, artifacts=artifacts),
+        )

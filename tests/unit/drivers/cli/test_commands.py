@@ -1,0 +1,287 @@
+"""The commands through typer's runner: what they print and how they end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from drivers.cli.app import build_app
+from drivers.cli.context import MemoryHost, MemoryToolchain, Wiring
+from drivers.doctor import gpu, program, run_checks
+from drivers.service import FarmService
+from farm import codec
+from farm.fault import Fault
+from farm.job import JobState, Run
+from farm.ledger import Change
+from farm.report.evidence import RESULT
+from farm.views import (
+    DOCUMENTS,
+    ChangedView,
+    DiagnosisView,
+    DoctorView,
+    ErrorView,
+    JobDetailView,
+    LogsView,
+    OpsView,
+    RecipeChecksView,
+    ReportView,
+    RunView,
+    ServiceView,
+    StatusView,
+    ToolchainView,
+)
+from tests.unit.drivers.bench import Bench
+from tests.unit.report.builders import stage_b_failed
+
+
+class Command:
+    """The `farm` command over a bench; `script` is what happens while it waits, one entry a pause."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.script: list[Any] = []
+        self.healthy = True
+        self._host = MemoryHost()
+        self._toolchain = MemoryToolchain()
+
+    def run(self, *args: str, code: int = 0) -> Result:
+        """Run it; it has to end with `code`."""
+        result = CliRunner().invoke(build_app(self._wiring()), list(args))
+        assert result.exit_code == code, (result.output, result.exception)
+        return result
+
+    def document(self, cls: type[Any], *args: str, code: int = 0) -> Any:
+        """Run it with --json; stdout has to be exactly one document of the class."""
+        return codec.decode(cls, json.loads(self.run(*args, "--json", code=code).stdout))
+
+    def submitted(self, ops: str) -> Run:
+        """A run with these ops."""
+        self.run("submit", "--ops", ops, "--accept", "certified")
+        return self.bench.reader.find_run(None)
+
+    def _wiring(self) -> Wiring:
+        found = program("git", "install it", which=lambda _: "/git" if self.healthy else None)
+        return Wiring(
+            service=self._service,
+            host=lambda: self._host,
+            doctor=lambda: run_checks((("git", lambda: found), ("gpu", lambda: gpu(())))),
+            toolchain=lambda: self._toolchain,
+            advance=lambda: self._advance,
+            target_path=lambda repo: f"/at/{repo}",
+            pause=self._pause,
+            clock=lambda: self.bench.now,
+        )
+
+    def _service(self, *, embedded: bool = True) -> FarmService:
+        return self.bench.service
+
+    def _pause(self, _seconds: float) -> None:
+        self.script.pop(0)()
+
+    def _advance(self, job_id: str) -> float | None:
+        self.bench.accept(job_id)
+        return 0.0
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Command:
+    return Command(Bench(tmp_path))
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_ops_lists_the_target_repo_in_a_table_and_as_a_document(farm: Command) -> None:
+    text = farm.run("ops").stdout
+    assert "4 ops, 1 landed" in text
+    view = farm.document(OpsView, "ops")
+    assert [op.name for op in view.ops] == ["add_bias", "relu", "scale", "silu_and_mul"]
+
+
+def test_submit_without_wait_says_how_to_watch(farm: Command) -> None:
+    text = farm.run("submit", "--ops", "relu").stdout
+    run = farm.bench.reader.find_run(None)
+    assert f"farm status {run.id} --wait" in text
+    assert run.accept.value == "measured"
+
+
+def test_submit_with_wait_prints_a_line_a_change_and_ends_with_0_when_all_are_accepted(farm: Command) -> None:
+    def accept() -> None:
+        for job in farm.bench.ledger.jobs():
+            farm.bench.accept(job.id)
+
+    farm.script = [accept]
+    text = farm.run("submit", "--ops", "relu,scale", "--accept", "certified", "--wait").stdout
+    assert "relu: queued" in text
+    assert "scale: queued -> accepted: landed" in text
+    assert "git -C /at/builtin:minigym show farm-certified/cutile-rs/relu" in text
+    report = text.rpartition("report: ")[2].strip()
+    assert Path(report).read_text().count("accepted") > 2
+
+
+def test_submit_with_wait_ends_with_4_when_one_failed_and_names_the_command_that_says_why(farm: Command) -> None:
+    def fail() -> None:
+        (job,) = farm.bench.ledger.jobs()
+        farm.bench.fail(job.id, Change(fault=Fault.UNSUPPORTED, summary="no rule for sin"))
+
+    farm.script = [fail]
+    text = farm.run("submit", "--ops", "relu", "--wait", code=4).stdout
+    run = farm.bench.reader.find_run(None)
+    assert "no rule for sin" in text
+    assert f"farm diagnose {run.id}.relu" in text
+
+
+def test_submit_with_wait_ends_with_3_when_a_job_waits_for_a_gpu(farm: Command) -> None:
+    def await_gpu() -> None:
+        (job,) = farm.bench.ledger.jobs()
+        for state in ("preparing", "running", "captured", "verifying", "awaiting_gpu"):
+            farm.bench.advance(job.id, JobState(state))
+
+    farm.script = [await_gpu]
+    assert farm.document(RunView, "submit", "--ops", "relu", "--wait", code=3).settled
+
+
+def test_waiting_with_json_keeps_stdout_to_the_document(farm: Command) -> None:
+    farm.script = [lambda: farm.bench.accept(farm.bench.ledger.jobs()[0].id)]
+    result = farm.run("submit", "--ops", "relu", "--wait", "--json")
+    assert codec.decode(RunView, json.loads(result.stdout)).exit_code == 0
+    assert "queued -> accepted" in result.stderr
+
+
+def test_ctrl_c_while_waiting_leaves_the_run_going_and_says_how_to_watch_it(farm: Command) -> None:
+    farm.script = [interrupt]
+    result = farm.run("submit", "--ops", "relu", "--wait", code=3)
+    run = farm.bench.reader.find_run(None)
+    assert f"farm status {run.id} --wait" in result.stderr
+    (job,) = farm.bench.ledger.jobs(run=run.id)
+    assert not job.cancel_requested
+
+
+def test_status_waits_as_submit_does(farm: Command) -> None:
+    run = farm.submitted("relu")
+    farm.script = [lambda: farm.bench.accept(f"{run.id}.relu")]
+    assert farm.document(RunView, "status", run.id, "--wait").counts == {"accepted": 1}
+
+
+def test_status_lists_runs_or_shows_one(farm: Command) -> None:
+    assert "no runs yet" in farm.run("status").stdout
+    run = farm.submitted("relu,scale")
+    assert farm.document(StatusView, "status").runs[0].id == run.id
+    assert farm.document(RunView, "status", run.id).counts == {"queued": 2}
+    assert "scale" in farm.run("status", run.id).stdout
+
+
+def test_one_shot_takes_the_steps_in_this_process(farm: Command) -> None:
+    farm.script = [lambda: None] * 3
+    view = farm.document(RunView, "one-shot", "relu", "--accept", "certified")
+    assert view.counts == {"accepted": 1}
+
+
+def test_show_logs_and_diagnose_describe_one_job(farm: Command) -> None:
+    run = farm.submitted("relu")
+    result = farm.bench.keep(stage_b_failed().result)
+    change = Change(fault=Fault.UNSUPPORTED, summary="no rule", artifacts={RESULT: result})
+    farm.bench.fail(f"{run.id}.relu", change)
+    assert farm.document(JobDetailView, "show", "relu").job.fault is Fault.UNSUPPORTED
+    assert "not run" in farm.run("show", "relu").stdout
+    assert "attempt_started" in farm.document(LogsView, "logs", f"{run.id}.relu").text
+    trace = farm.document(DiagnosisView, "diagnose", "relu").trace
+    assert trace is not None
+    assert trace.next_step == "write it as a polynomial"
+    assert "write it as a polynomial" in farm.run("diagnose", "relu").stdout
+
+
+def test_logs_follow_a_job_until_it_rests(farm: Command) -> None:
+    run = farm.submitted("relu")
+    farm.script = [lambda: farm.bench.accept(f"{run.id}.relu")]
+    text = farm.run("logs", "relu", "-f").stdout
+    assert text.count("submitted") == 1
+    assert "to accepted" in text.splitlines()[-1]
+
+
+def test_diagnose_of_an_accepted_job_names_its_commit(farm: Command) -> None:
+    run = farm.submitted("relu")
+    farm.bench.accept(f"{run.id}.relu")
+    assert "c" * 40 in farm.run("diagnose", "relu").stdout
+    assert farm.document(DiagnosisView, "diagnose", "relu").accepted
+
+
+def test_cancel_retry_and_report(farm: Command) -> None:
+    run = farm.submitted("relu,scale")
+    assert farm.document(ChangedView, "cancel", f"{run.id}.relu").jobs == (f"{run.id}.relu",)
+    farm.bench.fail(f"{run.id}.scale", Change(fault=Fault.INFRA, summary="engine gone"))
+    again = farm.document(RunView, "retry", f"{run.id}.scale")
+    assert [job.op for job in again.jobs] == ["scale"]
+    view = farm.document(ReportView, "report", run.id)
+    assert Path(view.html).is_file()
+
+
+def test_up_down_toolchain_and_worker(farm: Command) -> None:
+    assert farm.document(ServiceView, "up").running
+    assert "2 tasks" in farm.run("up").stdout
+    assert not farm.document(ServiceView, "down").running
+    assert "farm toolchain install" in farm.run("toolchain", "status").stdout
+    assert farm.document(ToolchainView, "toolchain", "install").installed
+    assert "cutile 0.2.0" in farm.run("toolchain", "status").stdout
+    farm.run("worker")
+
+
+def test_doctor_ends_with_1_when_a_check_is_an_error(farm: Command) -> None:
+    assert farm.document(DoctorView, "doctor").healthy
+    farm.healthy = False
+    assert "install it" in farm.run("doctor", code=1).stdout
+
+
+def test_recipe_check_lists_all_mistakes_at_once_and_ends_with_2(farm: Command, tmp_path: Path) -> None:
+    assert "no mistakes" in farm.run("recipe", "check").stdout
+    broken = tmp_path / "mine" / "recipe.toml"
+    broken.parent.mkdir()
+    broken.write_text('name = "Mine"\nextra = 1\n')
+    (check,) = farm.document(RecipeChecksView, "recipe", "check", str(broken), code=2).recipes
+    assert len(check.problems) > 3
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "words"),
+    [
+        (("submit", "--ops", "rleu"), "UnknownOp", "did you mean relu?"),
+        (("submit", "--ops", "relu", "--repo", "/gone"), "RepositoryError", "check --repo"),
+        (("submit", "--ops", "relu", "--repo", "/empty"), "RepositoryError", ""),
+        (("submit", "--ops", "relu", "--base", "gone"), "RepositoryError", "check --base"),
+        (("submit", "--ops", "relu", "--recipe", "gone"), "ConfigurationError", "cutile-rs"),
+        (("status", "r-gone"), "UnknownRun", "farm status"),
+        (("show", "gone"), "UnknownJob", "farm status"),
+        (("submit",), "UsageError", "--ops"),
+        (("gone",), "UsageError", "gone"),
+        (("submit", "--ops", "relu", "--attempts", "0"), "UsageError", "attempts"),
+    ],
+)
+def test_a_mistake_is_one_clear_message_and_exit_code_2(
+    farm: Command, args: tuple[str, ...], error: str, words: str
+) -> None:
+    view = farm.document(ErrorView, *args, code=2)
+    assert (view.error, view.exit_code) == (error, 2)
+    assert words in view.message
+    plain = farm.run(*args, code=2)
+    assert plain.stdout == ""
+    assert "Traceback" not in plain.stderr
+    assert words in plain.stderr
+    assert farm.bench.ledger.runs() == ()
+
+
+def test_a_defect_is_one_message_with_exit_code_1_and_a_traceback_only_with_debug(farm: Command) -> None:
+    farm.script = []  # the first pause finds nothing to do and raises IndexError
+    result = farm.run("submit", "--ops", "relu", "--wait", code=1)
+    assert "IndexError" in result.stderr
+    assert "--debug" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in farm.run("--debug", "submit", "--ops", "relu", "--wait", code=1).stderr
+
+
+def test_every_document_names_its_kind_and_the_schema_version() -> None:
+    kinds = [codec.encode(document.__dataclass_fields__["kind"].default) for document in DOCUMENTS]
+    assert len(set(kinds)) == len(DOCUMENTS)
+    assert all(document.__dataclass_fields__["schema"].default == 1 for document in DOCUMENTS)

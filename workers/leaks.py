@@ -1,0 +1,60 @@
+"""The leak scan of a job: its workspace with its repository, and every mount of its box."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from containers.toolchain import Toolchain
+from farm.hiding import Bare
+from farm.leak import Leak, LeakKind, LeakReport, LeakScan, ScannedPlace, report
+from farm.mountindex import Mount, open_index
+from workers.workspace import ForeignObject, Workspace
+
+
+class LeakScanner:
+    """Looks through everything that a box will be able to read; indexes of mounts are kept in a folder."""
+
+    def __init__(self, cache: Path, toolchain: Toolchain | None, more: Sequence[Mount] = ()) -> None:
+        """`toolchain` gives the folders that every box gets; `more` names further ones."""
+        self._cache = cache
+        self._mounts = (*(() if toolchain is None else toolchain_mounts(toolchain)), *more)
+        self._scan = LeakScan()
+
+    def prepare(self) -> tuple[ScannedPlace, ...]:
+        """Build the indexes that are missing or out of date, so that no job has to; what they hold."""
+        return tuple(open_index(mount, self._cache).place for mount in self._mounts)
+
+    def scan(self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject]) -> LeakReport:
+        """The certificate, or what is wrong. `foreign` are the objects that the repository should not have."""
+        answer = self._scan.answer(bare, workspace.tree)
+        leaks, mentions = (list(found) for found in self._scan.workspace(answer, workspace.tree))
+        leaks += (_object_leak(item, answer.blobs.get(item.sha256)) for item in foreign)
+        places = [_workspace_place(workspace)]
+        for mount in self._mounts:
+            index = open_index(mount, self._cache)
+            leaks += index.leaks(answer)
+            places.append(index.place)
+        return report(bare, leaks, mentions, places)
+
+
+def toolchain_mounts(toolchain: Toolchain) -> tuple[Mount, ...]:
+    """The folders of a toolchain that a box sees, each under the name of what leads to it."""
+    names = {toolchain.root: "toolchain", toolchain.cargo_home: "cargo registry", toolchain.warm: "warm builds"}
+    names |= {toolchain.rust: "rust", toolchain.cuda: "cuda"}
+    return tuple(Mount(name=names.get(path, path.name), folder=path) for path in toolchain.mount_folders())
+
+
+def _object_leak(item: ForeignObject, hidden: str | None) -> Leak:
+    return Leak(
+        kind=LeakKind.OBJECT,
+        place="workspace",
+        path=f".git/objects/{item.id}",
+        hidden=hidden or "an object beyond the one commit",
+        detail=f"{item.kind} of {len(item.data)} bytes",
+    )
+
+
+def _workspace_place(workspace: Workspace) -> ScannedPlace:
+    size = sum(len(entry.data) for entry in workspace.tree.values())
+    return ScannedPlace(
+        name="workspace", digest=workspace.digest, files=len(workspace.tree), bytes=size, unsearched=0
+    )
