@@ -7,7 +7,7 @@ from farm.recipes.cutile_rs.kernel import helpers
 from farm.recipes.cutile_rs.kernel.build import SIGNS
 from farm.recipes.cutile_rs.kernel.dtypes import Category
 from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape, tile_type
-from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Node, TileType
+from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node, TileType
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal
@@ -28,7 +28,7 @@ class Printer:
     """Writes one entry's body; collects the helper functions that it calls."""
 
     names: Names
-    units: dict[str, tuple[bool, ...]]  #: per array: which axes have the stride 1
+    layouts: dict[str, Layout]  #: by array
     helpers: dict[str, str] = field(default_factory=dict)  #: text by name
     lines: list[str] = field(default_factory=list)
     depth: int = 2
@@ -37,6 +37,7 @@ class Printer:
     uses: dict[Node, int] = field(default_factory=dict)
     inline: dict[Node, str] = field(default_factory=dict)
     scopes: list[dict[tuple[str, str], str]] = field(default_factory=lambda: [{}])  #: constants defined so far
+    views: dict[str, str] = field(default_factory=dict)  #: Rust name of an array's tensor view
     partitions: dict[tuple[str, tuple[str, ...], str], str] = field(default_factory=dict)
 
     def body(self, root: Block) -> list[str]:
@@ -90,8 +91,10 @@ class Printer:
 
     def _prologue(self, root: Block) -> None:
         pointers = [n for n in walk(root) if n.op in ("gather", "scatter")]
-        if pointers:
-            self.line("let token: Token = new_token_unordered();")
+        self.line("let token: Token = new_token_unordered();")
+        for name, layout in self.layouts.items():
+            if layout.viewed:
+                self._view(name, next(n for n in walk(root) if _of(n, name)).attrs["array"], layout)
         for name, chained in self.ordered.items():
             if chained and any(n.attrs["array"].name == name for n in pointers):
                 rust = self.names.array(name)
@@ -107,14 +110,32 @@ class Printer:
         ops = {n.op for n in accesses if n.attrs["array"].name == name}
         return ops == {"gather", "scatter"}
 
+    def _view(self, name: str, array: Array, layout: Layout) -> None:
+        rust, element = self.names.array(name), array.dtype.code
+        extents = ["1" if one else "-1" for one in layout.unit_extents]
+        strides = ["1" if one else "-1" for one in layout.unit_strides]
+        dims = [f"{rust}_dim{axis}" for axis, extent in enumerate(extents) if extent == "-1"]
+        steps = [f"{rust}_stride{axis}" for axis, stride in enumerate(strides) if stride == "-1"]
+        parts = {
+            "base": (f"PointerTile<*mut {element}, {{ [] }}>", f"pointer_to_tile({rust})"),
+            "shape": _described("Shape", extents, dims),
+            "strides": _described("Array", strides, steps),
+        }
+        for part, (type_, text) in parts.items():
+            self.line(f"let {rust}_{part}: {type_} = {text};")
+        view = self.names.fresh(f"{rust}_view")
+        self.views[name] = view
+        self.line(f"let {view}: Tensor<{element}, {{ [{', '.join(extents)}] }}> =")
+        self.line(f"{INDENT}unsafe {{ make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token) }};")
+
     def _partition(self, node: Node) -> str:
         array: Array = node.attrs["array"]
         dims = node.attrs["shape"] if node.op == "store" else node.type.shape  # type: ignore[union-attr]
         codes = tuple(dim.code for dim in dims)
         key = (array.name, codes, node.attrs["padding"] if node.op == "load" else "mut")
         if key not in self.partitions:
-            rust, element = self.names.array(array.name), array.dtype.code
-            name = self.names.fresh(f"{rust}_tiles")
+            rust, element = self.views[array.name], array.dtype.code
+            name = self.names.fresh(f"{self.names.array(array.name)}_tiles")
             self.partitions[key] = name
             shape = const_shape(codes)
             if node.op == "store":
@@ -231,7 +252,7 @@ class Printer:
             write=node.op == "scatter",
             array_rank=array.rank,
             tile_rank=len(dims),
-            unit=self.units[array.name],
+            unit=self.layouts[array.name].unit_strides,
             checked=node.attrs["checked"],
             masked=node.attrs["masked"],
             padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
@@ -549,6 +570,17 @@ class Printer:
 
     def _ftz(self, node: Node) -> str:
         return "ftz::Enabled" if node.attrs.get("ftz") else "ftz::Disabled"
+
+
+def _of(node: Node, array: str) -> bool:
+    found = node.attrs.get("array")
+    return isinstance(found, Array) and found.name == array
+
+
+def _described(kind: str, known: list[str], dynamic: list[str]) -> tuple[str, str]:
+    """Type and value of a shape or stride array, of which -1 marks what is given at run time."""
+    dims = "{ [" + ", ".join(known) + "] }"
+    return f"{kind}<{dims}>", f"{kind}::<{dims}> {{ dims: &[{', '.join(dynamic)}] }}"
 
 
 def _call_like(text: str) -> bool:
