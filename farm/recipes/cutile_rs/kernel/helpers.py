@@ -31,22 +31,8 @@ class Access:
         return "_".join(parts)
 
 
-#: How the launcher's knowledge of pointers, extents and strides reaches the compiler.
-PROMISES = {
-    "aligned": """\
-    /// A pointer whose address `BYTES` divides.
-    ///
-    /// # Safety
-    /// It does.
-    unsafe fn aligned<E: ElementType, const BYTES: i32>(x: *mut E) -> *mut E {
-        if BYTES > 1i32 {
-            unsafe { assume_div_by::<_, BYTES>(x) }
-        } else {
-            x
-        }
-    }
-""",
-    "measured": """\
+#: How what is known of an extent or stride reaches the compiler.
+MEASURED = """\
     /// An extent or stride: 1 if `KNOWN` is 0, else not negative and divisible by `KNOWN`.
     ///
     /// # Safety
@@ -63,8 +49,8 @@ PROMISES = {
             }
         }
     }
-""",
-}
+"""
+
 
 
 def tile_type(element: str, dims: tuple[str, ...]) -> str:

@@ -1,5 +1,6 @@
 """Prints the operations of an entry as Rust."""
 
+import ast
 import math
 from dataclasses import dataclass, field
 
@@ -500,10 +501,9 @@ class Printer:
 
     def _unary(self, node: Node) -> str:
         fn, x = node.attrs["fn"], self.value(node.operands[0])
-        scalar = not node.type.shape if node.type else False
         if node.attrs["kind"] is not Category.FLOAT:
             if fn == "neg":
-                return f"0i32 - {x}" if scalar and node.type and node.type.dtype.code == "i32" else f"negi({x}, overflow::None)"
+                raise _limit(node, "the negation of integers", "write 0 - x")
             if fn == "abs":
                 return f"absi({x})"
             if fn == "invert":
@@ -552,12 +552,14 @@ class Printer:
             return f"floor({self._operand(a)} / {self._operand(b)})"
         if fn == "cdiv":
             if node.type.shape:
-                return f"divi({self.value(a)}, {self.value(b)}, rounding::PositiveInf)"
+                raise _limit(node, "a ceiling division of tiles", "write (a + b - 1) // b")
             return f"ceil_div({self.value(a)}, {self.value(b)})"
         if fn in ("pow", "atan2"):
             return f"{fn}({self.value(a)}, {self.value(b)})"
         if fn in ("shl", "shr"):
-            return f"shri({self.value(a)}, {self.value(b)})" if fn == "shr" else f"shli({self.value(a)}, {self.value(b)}, overflow::None)"
+            if fn == "shl":
+                raise _limit(node, "a left shift", "multiply by a power of two")
+            return f"shri({self.value(a)}, {self.value(b)})"
         sign = {"floordiv": "/", "rem": "%"}.get(fn) or SIGNS[fn]
         return f"{self._operand(a)} {sign} {self._operand(b)}"
 
@@ -570,6 +572,10 @@ class Printer:
 
     def _ftz(self, node: Node) -> str:
         return "ftz::Enabled" if node.attrs.get("ftz") else "ftz::Disabled"
+
+
+def _limit(node: Node, what: str, advice: str) -> Refusal:
+    return Limit(what=what, since="0.5.0").refuse(node.place or ast.Pass(), advice)
 
 
 def _of(node: Node, array: str) -> bool:
