@@ -12,6 +12,7 @@ from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal
+from farm.recipes.cutile_rs.plan import ELEMENT_BYTES
 
 INDENT = "    "
 #: Longest expression that is written inside another one.
@@ -205,6 +206,9 @@ class Printer:
             self.names.share(argument, name)
             self.line(f"let mut {name}: {self.type(start.type)} = {self.value(start)};")
         start, stop, step = (self.value(bound) for bound in node.operands[:3])
+        if node.operands[1].op == "constant" and node.operands[0].op == "constant":
+            self.helpers.setdefault("unbounded", helpers.UNBOUNDED)
+            stop = f"unbounded({stop})"
         index = self.names.of(node.attrs["index"])
         used = any(node.attrs["index"] in inner.operands for inner in walk(node.body))
         span = f"{start}..{stop}" if step == "1i32" else f"({start}..{stop}).step_by({step})"
@@ -259,6 +263,7 @@ class Printer:
             padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
             ordered=ordered,
             latency=node.attrs["latency"] or 0,
+            bytes=ELEMENT_BYTES.get(array.dtype.code, 0) if all(dim.one for dim in dims) else 0,
         )
         rank = kind.tile_rank
         self.helpers.setdefault(f"widen_{rank}d", helpers.widen(rank) if rank else helpers.scalar_index())
