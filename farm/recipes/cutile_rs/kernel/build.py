@@ -116,9 +116,7 @@ class Builder:
                     a, b = dtypes.of_constant(left.lanes[lane]), dtypes.of_constant(right.lanes[lane])  # type: ignore[union-attr]
                     found = dtypes.promote(a, b)
             if found is None:
-                raise self.refuse(
-                    "these element types have no common type", "convert one of them with ct.astype"
-                )
+                raise self.refuse("these element types have no common type", "convert one of them with ct.astype")
             if to_float and dtypes.category(found) is not Category.FLOAT:
                 found = "f32"
             lanes.append(found)

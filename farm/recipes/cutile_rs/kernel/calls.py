@@ -20,18 +20,18 @@ _X: dict[str, Any] = {"x": REQUIRED}
 
 #: Parameters of every function with a rule, in order, with defaults.
 SIGNATURES: dict[str, dict[str, Any]] = {
-    **{name: _XY for name in ("floordiv", "cdiv", "mod", "pow", "atan2", "equal", "not_equal", "less")},
-    **{name: _XY for name in ("less_equal", "greater", "greater_equal", "bitwise_and", "bitwise_or")},
-    **{name: _XY for name in ("bitwise_xor", "bitwise_lshift", "bitwise_rshift")},
-    **{name: _XY | _MODE for name in ("add", "sub", "mul", "truediv")},
-    **{name: _XY | _NAN for name in ("minimum", "maximum")},
-    **{name: _X for name in ("abs", "ceil", "cos", "cosh", "floor", "log", "log2", "negative", "sin", "sinh")},
-    **{name: _X for name in ("tan", "bitwise_not", "isnan", "item")},
+    **dict.fromkeys(("floordiv", "cdiv", "mod", "pow", "atan2", "equal", "not_equal", "less"), _XY),
+    **dict.fromkeys(("less_equal", "greater", "greater_equal", "bitwise_and", "bitwise_or"), _XY),
+    **dict.fromkeys(("bitwise_xor", "bitwise_lshift", "bitwise_rshift"), _XY),
+    **dict.fromkeys(("add", "sub", "mul", "truediv"), _XY | _MODE),
+    **dict.fromkeys(("minimum", "maximum"), _XY | _NAN),
+    **dict.fromkeys(("abs", "ceil", "cos", "cosh", "floor", "log", "log2", "negative", "sin", "sinh"), _X),
+    **dict.fromkeys(("tan", "bitwise_not", "isnan", "item"), _X),
     **{name: _X | {"flush_to_zero": False} for name in ("exp2", "rsqrt")},
     **{name: _X | {"rounding_mode": None} for name in ("exp", "tanh")},
     "sqrt": _X | _MODE,
-    **{name: _AXIS | _MODE for name in ("sum", "prod")},
-    **{name: _AXIS | _NAN for name in ("max", "min")},
+    **dict.fromkeys(("sum", "prod"), _AXIS | _MODE),
+    **dict.fromkeys(("max", "min"), _AXIS | _NAN),
     "astype": _X | {"dtype": REQUIRED, "rounding_mode": None},
     "astile": {"value": REQUIRED, "dtype": None},
     "bid": {"axis": REQUIRED},
@@ -287,9 +287,7 @@ class Calls(Memory):
         if any(isinstance(i, Known) and -1 in i.lanes for i in items):
             rest = [self.dim(i) for i in items if not (isinstance(i, Known) and -1 in i.lanes)]
             total = [math.prod(d.lanes[lane] for d in node.type.shape) for lane in range(self.build.lanes)]
-            free = tuple(
-                total[lane] // math.prod(d.lanes[lane] for d in rest) for lane in range(self.build.lanes)
-            )
+            free = tuple(total[lane] // math.prod(d.lanes[lane] for d in rest) for lane in range(self.build.lanes))
             known = next((d for d in node.type.shape if d.lanes == free), None)
             if known is None:
                 known = self.dim(Known(free, None, "?" if len(set(free)) > 1 else None))
@@ -395,5 +393,3 @@ class Calls(Memory):
             return node
         one = Dim("1", (1,) * self.build.lanes)
         return self.build.reshape(node, tuple(one if i in places else d for i, d in enumerate(shape)))
-
-

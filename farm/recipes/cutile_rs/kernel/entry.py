@@ -1,5 +1,6 @@
 """Translates one kernel for a set of signatures into one `#[cutile::entry]`."""
 
+import contextlib
 from dataclasses import dataclass
 
 from farm.analysis import ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
@@ -47,10 +48,8 @@ class EntryWriter:
         """The entry called `name`. Raises Refusal, Split."""
         env = self._environment()
         evaluator = Evaluator(self.sources, self.kernel.file, self.build, dict(env))
-        try:
+        with contextlib.suppress(Returned):
             evaluator.run(self.definition.body)
-        except Returned:
-            pass
         root = self.build.block
         optimise(root, self.build)
         for generic in (*ELEMENTS, *self.constants.values()):
@@ -78,7 +77,9 @@ class EntryWriter:
         for name, lanes in kinds.items():
             if len(set(lanes)) > 1 and lanes not in self.build.generics:
                 if len(self.build.generics) == len(ELEMENTS):
-                    raise Refusal(self.definition, "more than four element types that vary", "give arrays one type")
+                    raise Refusal(
+                        self.definition, "more than four element types that vary", "give arrays one type"
+                    )
                 self.build.generics[lanes] = (ELEMENTS[len(self.build.generics)], name)
         for name in names:
             env[name] = self._parameter(name, kinds)
@@ -107,7 +108,8 @@ class EntryWriter:
             types = {arg.dtype for arg in column if isinstance(arg, ScalarArg)}
             if len(types) > 1:
                 raise Split(
-                    self.definition, tuple(f"dtype({name}) == {a.dtype!r}" for a in column if isinstance(a, ScalarArg))
+                    self.definition,
+                    tuple(f"dtype({name}) == {a.dtype!r}" for a in column if isinstance(a, ScalarArg)),
                 )
             dtype = types.pop()
             if dtype not in SCALARS:
@@ -181,7 +183,9 @@ class EntryWriter:
             elif name in self.scalars and uses(text, self.names.params[name]):
                 rust = self.names.params[name]
                 params.append(
-                    EntryParam(name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]])
+                    EntryParam(
+                        name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]]
+                    )
                 )
         return params, [*self._elements(params), *self._constants(text), *promises], opening
 
@@ -210,9 +214,13 @@ class EntryWriter:
                 found.append(EntryParam(name=measure, role=role, source=name, axis=axis, rust_type="i32"))
                 promises.append(
                     EntryGeneric(
-                        name=measure.upper(), role=GenericRole.PROMISE, source=name, rust_type="i32",
-                        quantity=quantity, axis=axis,
-                    )  # fmt: skip
+                        name=measure.upper(),
+                        role=GenericRole.PROMISE,
+                        source=name,
+                        rust_type="i32",
+                        quantity=quantity,
+                        axis=axis,
+                    )
                 )
                 opening.append(f"let {measure}: i32 = unsafe {{ measured::<{measure.upper()}>({measure}) }};")
         return found
@@ -250,7 +258,11 @@ class EntryWriter:
         lines.append(f"#[cutile::entry({self._hints()})]")
         lines.append(f"pub unsafe fn {name}" + ("<" if generics else "("))
         for generic in generics:
-            text = f"{generic.name}: ElementType" if generic.rust_type == "type" else f"const {generic.name}: {generic.rust_type}"
+            text = (
+                f"{generic.name}: ElementType"
+                if generic.rust_type == "type"
+                else f"const {generic.name}: {generic.rust_type}"
+            )
             lines.append(f"{pad}{text},")
         if generics:
             lines.append(">(")
@@ -286,7 +298,12 @@ class EntryWriter:
             values = hints[name] - {None}
             if len(hints[name]) == 1 and values:
                 said.append(f"{rust} = {values.pop()}")
-        other = {n for s in self.lanes for n, v in s.hints.items() if v is not None and n not in hints and n != "opt_level"}
+        other = {
+            n
+            for s in self.lanes
+            for n, v in s.hints.items()
+            if v is not None and n not in hints and n != "opt_level"
+        }
         if other:
             raise Limit(what=f"the hint {sorted(other)[0]}", since=None).refuse(
                 self.definition, "leave the hint out of the kernel's decorator"
@@ -337,5 +354,3 @@ def uses(text: str, name: str) -> bool:
             return True
         start = tree_free.find(name, start + 1)
     return False
-
-

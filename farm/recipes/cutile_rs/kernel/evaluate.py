@@ -255,5 +255,3 @@ def _replace(block: Block, old: Node, new: Node) -> None:
         for inner in (node.body, node.other):
             if inner:
                 inner.results = [new if result is old else result for result in inner.results]
-
-

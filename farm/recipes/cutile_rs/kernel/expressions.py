@@ -85,7 +85,9 @@ class Expressions:
                 return self.call(node)
             case _:
                 kind = type(node).__name__
-                raise Refusal(node, f"the translator has no rule for this {kind}", "write it with operators and calls")
+                raise Refusal(
+                    node, f"the translator has no rule for this {kind}", "write it with operators and calls"
+                )
 
     def decide(self, place: ast.AST, condition: Known) -> bool:
         """The outcome of a known condition."""
@@ -176,9 +178,14 @@ class Expressions:
             raise Refusal(node, "no rule for this comparison", "use ==, !=, <, <=, > or >=")
         if isinstance(left, DType) and isinstance(right, DType):
             equal = tuple((a == b) == (fn == "eq") for a, b in zip(left.lanes, right.lanes, strict=True))
-            texts = [f"dtype({self.build.generics[d.lanes][1]})" if d.lanes in self.build.generics else repr(d.code) for d in (left, right)]
+            texts = [
+                f"dtype({self.build.generics[d.lanes][1]})" if d.lanes in self.build.generics else repr(d.code)
+                for d in (left, right)
+            ]
             varies = any(d.lanes in self.build.generics for d in (left, right))
-            return Known(equal, None, f"({texts[0]} {'==' if fn == 'eq' else '!='} {texts[1]})" if varies else None)
+            return Known(
+                equal, None, f"({texts[0]} {'==' if fn == 'eq' else '!='} {texts[1]})" if varies else None
+            )
         if isinstance(left, (Api, Items)) or isinstance(right, (Api, Items)):
             return self.known((left == right) == (fn == "eq"))
         sides = [side if isinstance(side, (Node, Known)) else self.known(side) for side in (left, right)]
@@ -257,7 +264,9 @@ class Expressions:
         if definition.args.vararg or definition.args.kwarg or len(args) > len(names):
             raise Refusal(call, f"{definition.name} cannot be called like this", "give its arguments by name")
         values = dict(zip(names, args, strict=False)) | keywords
-        pairs = list(zip(names[len(names) - len(definition.args.defaults) :], definition.args.defaults, strict=True))
+        pairs = list(
+            zip(names[len(names) - len(definition.args.defaults) :], definition.args.defaults, strict=True)
+        )
         pairs += [
             (a.arg, d) for a, d in zip(definition.args.kwonlyargs, definition.args.kw_defaults, strict=True) if d
         ]

@@ -54,7 +54,6 @@ MEASURED = """\
 """
 
 
-
 #: Where the target's compiler would promise more about a loop's index than the source's does.
 UNBOUNDED = """\
     /// A known number as one that the compiler draws no conclusions from.
@@ -147,7 +146,10 @@ def _safety(kind: Access) -> str:
 def _body(kind: Access, dims: tuple[str, ...], shape: str) -> list[str]:
     index = tile_type("u64", dims)
     rank = kind.tile_rank
-    wide = (lambda name: f"widen_{rank}d({name}, {shape})") if rank else (lambda name: f"widen_0d({name})")
+
+    def wide(name: str) -> str:
+        return f"widen_{rank}d({name}, {shape})" if rank else f"widen_0d({name})"
+
     lines = []
     masks = []
     for axis in range(kind.array_rank) if kind.checked else ():
@@ -176,7 +178,7 @@ def _body(kind: Access, dims: tuple[str, ...], shape: str) -> list[str]:
     lines.append(f"let at: {base % ', '.join(dims)} = base.offset_tile(offset);")
     if kind.bytes:
         lines.append(f"let at: {base % ', '.join(dims)} = unsafe {{ assume_div_by::<_, {kind.bytes}>(at) }};")
-    mask = f"Some({masks[0]})" if masks else f"None::<{tile_type('bool', dims)}>"
+    mask = f"Some({masks[0]})" if masks else "None"
     common = f"ordering::Weak, None::<scope::TileBlock>, {mask}"
     end = f"Some(token), Latency::<{kind.latency}>"
     if kind.write:

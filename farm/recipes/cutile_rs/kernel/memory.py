@@ -159,7 +159,9 @@ class Memory:
         kind = self.build.categories(dtype)
         number = value.lanes[0]
         if dtypes.category(dtypes.of_constant(number)) > kind:
-            raise self.build.refuse(f"{number!r} cannot pad an array of {dtype.code}", "use a padding value of its type")
+            raise self.build.refuse(
+                f"{number!r} cannot pad an array of {dtype.code}", "use a padding value of its type"
+            )
         return value
 
     def _hint(self, value: Any) -> int | None:

@@ -8,15 +8,147 @@ from farm.recipes.cutile_rs.kernel.model import Node
 
 #: Words that no variable may be called: the language's, and the functions that the bodies call.
 TAKEN = frozenset(
-    "as async await box break const continue crate do dyn else enum extern false fn for gen if impl in let loop "
-    "macro match mod move mut pub ref return self static struct super trait true try type union unsafe use "
-    "virtual where while yield abs absf absi addf addi andi atan2 bf16 bitcast bool broadcast broadcast_scalar "
-    "cat ceil ceil_div cmpf cmpi constant convert_scalar convert_tile core cos cosh divf divi exp exp2 extract "
-    "exti f16 f32 f64 floor fma ftof i32 i64 iota itof join_tokens load_ptr_tko load_view_tko log log2 "
-    "make_partition_view make_tensor_view max maxf maxi min minf mini mulf muli nan negf negi ordering ori "
-    "padding permute pointer_to_tile pow predicate reduce_max reduce_min reduce_prod reduce_sum remi reshape "
-    "rounding rsqrt scalar_to_tile scope select shape shli shri sin sinh sqrt subf subi tan tanh tile_to_scalar "
-    "tma token true_div trunci xori widen_0d widen_1d widen_2d".split()
+    [
+        "as",
+        "async",
+        "await",
+        "box",
+        "break",
+        "const",
+        "continue",
+        "crate",
+        "do",
+        "dyn",
+        "else",
+        "enum",
+        "extern",
+        "false",
+        "fn",
+        "for",
+        "gen",
+        "if",
+        "impl",
+        "in",
+        "let",
+        "loop",
+        "macro",
+        "match",
+        "mod",
+        "move",
+        "mut",
+        "pub",
+        "ref",
+        "return",
+        "self",
+        "static",
+        "struct",
+        "super",
+        "trait",
+        "true",
+        "try",
+        "type",
+        "union",
+        "unsafe",
+        "use",
+        "virtual",
+        "where",
+        "while",
+        "yield",
+        "abs",
+        "absf",
+        "absi",
+        "addf",
+        "addi",
+        "andi",
+        "atan2",
+        "bf16",
+        "bitcast",
+        "bool",
+        "broadcast",
+        "broadcast_scalar",
+        "cat",
+        "ceil",
+        "ceil_div",
+        "cmpf",
+        "cmpi",
+        "constant",
+        "convert_scalar",
+        "convert_tile",
+        "core",
+        "cos",
+        "cosh",
+        "divf",
+        "divi",
+        "exp",
+        "exp2",
+        "extract",
+        "exti",
+        "f16",
+        "f32",
+        "f64",
+        "floor",
+        "fma",
+        "ftof",
+        "i32",
+        "i64",
+        "iota",
+        "itof",
+        "join_tokens",
+        "load_ptr_tko",
+        "load_view_tko",
+        "log",
+        "log2",
+        "make_partition_view",
+        "make_tensor_view",
+        "max",
+        "maxf",
+        "maxi",
+        "min",
+        "minf",
+        "mini",
+        "mulf",
+        "muli",
+        "nan",
+        "negf",
+        "negi",
+        "ordering",
+        "ori",
+        "padding",
+        "permute",
+        "pointer_to_tile",
+        "pow",
+        "predicate",
+        "reduce_max",
+        "reduce_min",
+        "reduce_prod",
+        "reduce_sum",
+        "remi",
+        "reshape",
+        "rounding",
+        "rsqrt",
+        "scalar_to_tile",
+        "scope",
+        "select",
+        "shape",
+        "shli",
+        "shri",
+        "sin",
+        "sinh",
+        "sqrt",
+        "subf",
+        "subi",
+        "tan",
+        "tanh",
+        "tile_to_scalar",
+        "tma",
+        "token",
+        "true_div",
+        "trunci",
+        "xori",
+        "widen_0d",
+        "widen_1d",
+        "widen_2d",
+    ]
 )
 #: What an unnamed result is called after its operation.
 ROOTS = {
@@ -93,7 +225,8 @@ class Names:
             case "widen" if stem:
                 return f"{stem}_index"
             case "reduce":
-                return f"{stem}_{node.attrs['fn']}" if stem else node.attrs["fn"] + "_of"
+                fn = str(node.attrs["fn"])
+                return f"{stem}_{fn}" if stem else f"{fn}_of"
             case "broadcast" | "splat" | "reshape" | "permute" if stem:
                 how = {"broadcast": "wide", "splat": "wide", "reshape": "reshaped", "permute": "turned"}
                 return f"{stem}_{how[node.op]}"
@@ -102,10 +235,12 @@ class Names:
             case "constant":
                 return self._constant(node)
             case "unary":
-                return f"{node.attrs['fn']}_{stem}" if stem else node.attrs["fn"] + "_of"
+                fn = str(node.attrs["fn"])
+                return f"{fn}_{stem}" if stem else f"{fn}_of"
             case "binary":
                 words = {"add": "sum", "sub": "difference", "mul": "product", "truediv": "quotient"}
-                return words.get(node.attrs["fn"], node.attrs["fn"] + "_of")
+                fn = str(node.attrs["fn"])
+                return words.get(fn, f"{fn}_of")
             case _:
                 return ROOTS.get(node.op, node.op + "_of" if node.op in TAKEN else node.op)
 

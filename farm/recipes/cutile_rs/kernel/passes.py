@@ -120,7 +120,9 @@ def fuse(root: Block, build: Builder) -> None:
         assert block is not None
         if total.attrs["fn"] == "sub":
             target = other if from_left else a
-            negated = Node("unary", target.type, (target,), {"fn": "neg", "kind": Category.FLOAT}, place=total.place)
+            negated = Node(
+                "unary", target.type, (target,), {"fn": "neg", "kind": Category.FLOAT}, place=total.place
+            )
             block.nodes.insert(block.nodes.index(total), negated)
             other, a = (negated, a) if from_left else (other, negated)
         total.op, total.operands = "fma", (a, b, other)

@@ -9,7 +9,7 @@ from farm.recipes.cutile_rs.kernel.build import SIGNS
 from farm.recipes.cutile_rs.kernel.dtypes import Category
 from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape, tile_type
 from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node, TileType
-from farm.recipes.cutile_rs.kernel.names import Names
+from farm.recipes.cutile_rs.kernel.names import Names, snake
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal
 from farm.recipes.cutile_rs.plan import ELEMENT_BYTES
@@ -62,7 +62,9 @@ class Printer:
             for inner in (node.body, node.other):
                 for result in inner.results if inner else ():
                     self.uses[result] = self.uses.get(result, 0) + 2
-        loops = {inner for node in walk(root) if node.op in ("for", "if") and node.body for inner in walk(node.body)}
+        loops = {
+            inner for node in walk(root) if node.op in ("for", "if") and node.body for inner in walk(node.body)
+        }
         loops |= {inner for node in walk(root) if node.other for inner in walk(node.other)}
         reads = {n.attrs["array"].name for n in walk(root) if n.op in READS}
         for node in walk(root):
@@ -85,8 +87,7 @@ class Printer:
         """Whether a tile store sits in a loop whose index it does not use."""
         for node in walk(root):
             if node.op == "for" and node.body and store in set(walk(node.body)):
-                if store not in node.body.nodes or node.attrs["index"] not in store.operands:
-                    return True
+                return store not in node.body.nodes or node.attrs["index"] not in store.operands
             if node.op == "if" and any(store in set(walk(b)) for b in (node.body, node.other) if b):
                 return True
         return False
@@ -144,11 +145,19 @@ class Printer:
                 self.line(f"let mut {name}: PartitionMut<{element}, {{ [{', '.join(codes)}] }}> =")
                 self.line(f"{INDENT}unsafe {{ {rust}.partition_full_mut({shape}) }};")
             elif node.attrs["padding"] == "Zero":
-                self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});")
+                self.line(
+                    f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});"
+                )
             else:
                 padding = node.attrs["padding"]
                 self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = make_partition_view(")
-                for argument in (rust, shape, f"padding::{padding}", "dim_map::Identity", f"get_tensor_token({rust})"):
+                for argument in (
+                    rust,
+                    shape,
+                    f"padding::{padding}",
+                    "dim_map::Identity",
+                    f"get_tensor_token({rust})",
+                ):
                     self.line(f"{INDENT}{argument},")
                 self.line(");")
         return self.partitions[key]
@@ -205,13 +214,13 @@ class Printer:
             name = self.names.of(result)
             self.names.share(argument, name)
             self.line(f"let mut {name}: {self.type(start.type)} = {self.value(start)};")
-        start, stop, step = (self.value(bound) for bound in node.operands[:3])
+        first, stop, step = (self.value(bound) for bound in node.operands[:3])
         if node.operands[1].op == "constant" and node.operands[0].op == "constant":
             self.helpers.setdefault("unbounded", helpers.UNBOUNDED)
             stop = f"unbounded({stop})"
         index = self.names.of(node.attrs["index"])
         used = any(node.attrs["index"] in inner.operands for inner in walk(node.body))
-        span = f"{start}..{stop}" if step == "1i32" else f"({start}..{stop}).step_by({step})"
+        span = f"{first}..{stop}" if step == "1i32" else f"({first}..{stop}).step_by({step} as usize)"
         self.line(f"for {index if used else '_'} in {span} {{")
         self._inside(node.body, node)
         self.line("}")
@@ -237,7 +246,8 @@ class Printer:
         self.depth -= 1
 
     def _branch(self, node: Node) -> None:
-        assert node.body is not None and node.other is not None
+        assert node.body is not None
+        assert node.other is not None
         for start, result in zip(node.operands[1:], node.attrs.get("results", []), strict=True):
             self.line(f"let mut {self.names.of(result)}: {self.type(start.type)} = {self.value(start)};")
         self.line(f"if {self.value(node.operands[0])} {{")
@@ -335,7 +345,12 @@ class Printer:
     def _modes(self, node: Node) -> list[str]:
         latency = node.attrs["latency"]
         tma = "Disabled" if node.attrs["tma"] is False else "Enabled"
-        return ["ordering::Weak", "scope::TileBlock", "None" if latency is None else f"Some({latency})", f"tma::{tma}"]
+        return [
+            "ordering::Weak",
+            "scope::TileBlock",
+            "None" if latency is None else f"Some({latency})",
+            f"tma::{tma}",
+        ]
 
     # ---- expressions ---------------------------------------------------------------------
 
@@ -359,7 +374,13 @@ class Printer:
     def tile_value(self, node: Node) -> str:
         """A result as an operand where a tile is needed."""
         if node.type and not node.type.shape and node.type.dtype.code in ("i32", "bool"):
-            return f"scalar_to_tile({self.value(node)})"
+            text, type_ = f"scalar_to_tile({self.value(node)})", tile_type(node.type.dtype.code, ())
+            for scope in self.scopes:
+                if (text, type_) in scope:
+                    return scope[text, type_]
+            name = self.scopes[-1][text, type_] = self.names.fresh(f"{snake(node.name or 'scalar')}_tile")
+            self.line(f"let {name}: {type_} = {text};")
+            return name
         return self.value(node)
 
     def number(self, item: Node | Known) -> str:
@@ -404,9 +425,12 @@ class Printer:
             count = self.names.fresh("count")
             shape = tuple(dim.code for dim in node.type.shape)
             if node.type.dtype.code in ("u64", "i64"):
-                self.line(f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});")
+                text = f"broadcast_scalar({known.code}, {self._shape(node)})"
+                self.line(f"let {count}: {tile_type('i32', shape)} = {text};")
                 return f"exti({count})"
-            self.line(f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});")
+            self.line(
+                f"let {count}: {tile_type('i32', shape)} = broadcast_scalar({known.code}, {self._shape(node)});"
+            )
             return f"convert_tile({count})"
         if element == "bool":
             text = "true" if value else "false"
@@ -433,14 +457,16 @@ class Printer:
         if Category.BOOLEAN in (source, target):
             return self._boolean(node, source, target, value)
         if source is target is Category.INTEGER:
-            assert node.type is not None and node.operands[0].type is not None
+            assert node.type is not None
+            assert node.operands[0].type is not None
             old, new = node.operands[0].type.dtype.code, node.type.dtype.code
             bits = helpers_bits(old), helpers_bits(new)
-            if bits[0] < bits[1]:
+            if bits[0] < bits[1] and not node.type.shape and (old, new) == ("i32", "u64"):
+                self.helpers.setdefault("widen_0d", helpers.scalar_index())
+                return f"widen_0d({self.value(node.operands[0])})"
+            if bits[0] < bits[1] and (node.type.shape or old != "i32"):
                 return f"exti({value})"
-            raise Limit(what=f"a conversion from {old} to {new} without an overflow flag", since=None).refuse(
-                node.place, "keep the wider type"  # type: ignore[arg-type]
-            )
+            raise _limit(node, f"a conversion from {old} to {new}", "keep the wider type")
         return f"convert_tile({value})"
 
     def _boolean(self, node: Node, source: Category, target: Category, value: str) -> str:
@@ -456,7 +482,8 @@ class Printer:
 
     def _splat(self, node: Node) -> str:
         x = node.operands[0]
-        assert node.type is not None and x.type is not None
+        assert node.type is not None
+        assert x.type is not None
         if x.type.dtype.code in ("i32", "bool"):
             return f"broadcast_scalar({self.value(x)}, {self._shape(node)})"
         ones = const_shape(("1",) * len(node.type.shape))
@@ -542,7 +569,11 @@ class Printer:
         if fn in ("max", "min"):
             if not floating:
                 scalar = not node.type.shape
-                return f"{fn}({self.value(a)}, {self.value(b)})" if scalar else f"{fn}i({self.value(a)}, {self.value(b)})"
+                return (
+                    f"{fn}({self.value(a)}, {self.value(b)})"
+                    if scalar
+                    else f"{fn}i({self.value(a)}, {self.value(b)})"
+                )
             nan = "Enabled" if node.attrs.get("nan") else "Disabled"
             return f"{fn}f({self.value(a)}, {self.value(b)}, nan::{nan}, {self._ftz(node)})"
         if fn == "truediv" and node.attrs.get("rounding") == "Approx" and node.attrs.get("ftz"):
@@ -570,7 +601,11 @@ class Printer:
 
     def _operand(self, node: Node) -> str:
         text = self.value(node)
-        return f"({text})" if node in self.inline and node.op in ("binary", "compare") and " " in text and not _call_like(text) else text
+        return (
+            f"({text})"
+            if node in self.inline and node.op in ("binary", "compare") and " " in text and not _call_like(text)
+            else text
+        )
 
     def _rounding(self, node: Node) -> str:
         return f"rounding::{node.attrs.get('rounding') or 'NearestEven'}"

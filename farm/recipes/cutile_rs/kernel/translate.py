@@ -135,5 +135,3 @@ def _nothing(op: str) -> Finding:
         message="no traced launch runs a kernel of this op",
         advice="write rows that launch its kernels",
     )
-
-
