@@ -23,7 +23,7 @@ from pathlib import Path
 from farm.archives import members
 from farm.codec import decode, encode
 from farm.leak import Answer, Leak, ScannedPlace, copied_text, names, same_bytes
-from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, words
+from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, tokens_of, words
 from farm.tree import sha256
 
 #: Larger files are only counted: no hidden file and no library of one op is this large.
@@ -31,6 +31,7 @@ SEARCHED_BYTES = 64 << 20
 #: Larger texts give names but no runs.
 TEXT_BYTES = 4 << 20
 _FILE_BITS = 64 - RUN_BITS
+_REMEMBERED = 500_000
 #: Most bytes of a Bloom filter; smaller mounts get about a bit for each byte of content.
 _MOST_FILTER_BYTES = 64 << 20
 
@@ -59,6 +60,7 @@ class _Builder:
     total: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     files: list[tuple[str, str]] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    noted: set[bytes] = field(default_factory=set)  # some of the names that the filter has
     runs: "array.array[int]" = field(default_factory=lambda: array.array("Q"))
     names: bytearray  # a Bloom filter; its length is a power of two
     size: int = 0
@@ -74,14 +76,21 @@ class _Builder:
         if digest in self.seen:
             return
         self.seen.add(digest)
-        bloom, bits = self.names, len(self.names) * 8
-        for word in words(data):
-            for bit in _probes(digest64(word), bits):
-                bloom[bit >> 3] |= 1 << (bit & 7)
-        if not is_binary(data) and len(data) <= TEXT_BYTES:
-            self.runs.extend(run << _FILE_BITS | number for run in self.fingerprinter.runs(data))
+        tokens = [] if is_binary(data) else tokens_of(data)
+        self._note(words(data, tokens))
+        if len(data) <= TEXT_BYTES:
+            self.runs.extend(run << _FILE_BITS | number for run in self.fingerprinter.runs_of(tokens))
         for name, content in members(path, data, SEARCHED_BYTES):
             self.add(f"{path}!{name}", content)
+
+    def _note(self, found: set[bytes]) -> None:
+        bloom, bits = self.names, len(self.names) * 8
+        for word in found - self.noted:
+            for bit in _probes(digest64(word), bits):
+                bloom[bit >> 3] |= 1 << (bit & 7)
+        if len(self.noted) > _REMEMBERED:
+            self.noted.clear()
+        self.noted |= found
 
     def pass_over(self, path: str, size: int) -> None:
         """Count a file that is too large to be searched."""
