@@ -5,7 +5,6 @@ the file that has it), `names` (a Bloom filter over the names in text and in lib
 reading the files), `files.json` (paths and digests).
 """
 
-import array
 import bisect
 import fcntl
 import hashlib
@@ -14,24 +13,18 @@ import mmap
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from farm.archives import members
-from farm.codec import decode, encode
+from farm.codec import decode
 from farm.leak import Answer, Leak, ScannedPlace, copied_text, names, same_bytes
-from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, tokens_of, words
+from farm.mountbuild import FILE_BITS, FILE_MASK, SEARCHED_BYTES, Builder, Earlier, IndexMeta, probes
+from farm.shingles import digest64
 from farm.tree import sha256
 
-#: Larger files are only counted: no hidden file and no library of one op is this large.
-SEARCHED_BYTES = 64 << 20
-#: Larger texts give names but no runs.
-TEXT_BYTES = 4 << 20
-_FILE_BITS = 64 - RUN_BITS
-_REMEMBERED = 500_000
 #: Most bytes of a Bloom filter; smaller mounts get about a bit for each byte of content.
 _MOST_FILTER_BYTES = 64 << 20
 
@@ -42,83 +35,6 @@ class Mount:
 
     name: str  #: for reports, e.g. `cargo registry`
     folder: Path
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Meta:
-    place: ScannedPlace
-    files: tuple[tuple[str, str], ...]  #: path, sha256; the position is the file's number
-    bits: int  #: of the Bloom filter
-    schema: int = 1
-
-
-@dataclass(kw_only=True)
-class _Builder:
-    """Collects what an index holds, file by file."""
-
-    fingerprinter: Fingerprinter = field(default_factory=Fingerprinter)
-    total: "hashlib._Hash" = field(default_factory=hashlib.sha256)
-    files: list[tuple[str, str]] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
-    noted: set[bytes] = field(default_factory=set)  # some of the names that the filter has
-    runs: "array.array[int]" = field(default_factory=lambda: array.array("Q"))
-    names: bytearray  # a Bloom filter; its length is a power of two
-    size: int = 0
-    unsearched: int = 0
-
-    def add(self, path: str, data: bytes) -> None:
-        """Take in one file, and what is in it if it is an archive."""
-        digest = sha256(data)
-        self.total.update(f"{path!r} {digest}\n".encode())
-        self.size += len(data)
-        number = len(self.files)
-        self.files.append((path, digest))
-        if digest in self.seen:
-            return
-        self.seen.add(digest)
-        tokens = [] if is_binary(data) else tokens_of(data)
-        self._note(words(data, tokens))
-        if len(data) <= TEXT_BYTES:
-            self.runs.extend(run << _FILE_BITS | number for run in self.fingerprinter.runs_of(tokens))
-        for name, content in members(path, data, SEARCHED_BYTES):
-            self.add(f"{path}!{name}", content)
-
-    def _note(self, found: set[bytes]) -> None:
-        bloom, bits = self.names, len(self.names) * 8
-        for word in found - self.noted:
-            for bit in _probes(digest64(word), bits):
-                bloom[bit >> 3] |= 1 << (bit & 7)
-        if len(self.noted) > _REMEMBERED:
-            self.noted.clear()
-        self.noted |= found
-
-    def pass_over(self, path: str, size: int) -> None:
-        """Count a file that is too large to be searched."""
-        self.total.update(f"{path!r} {size} bytes\n".encode())
-        self.size += size
-        self.unsearched += 1
-
-    def save(self, folder: Path, name: str) -> None:
-        """Write the index."""
-        runs = array.array("Q", sorted(self.runs))
-        if sys.byteorder == "big":
-            runs.byteswap()
-        folder.joinpath("names").write_bytes(self.names)
-        folder.joinpath("runs").write_bytes(runs.tobytes())
-        place = ScannedPlace(
-            name=name,
-            digest=self.total.hexdigest(),
-            files=len(self.files) + self.unsearched,
-            bytes=self.size,
-            unsearched=self.unsearched,
-        )
-        meta = _Meta(place=place, files=tuple(self.files), bits=len(self.names) * 8)
-        folder.joinpath("files.json").write_text(json.dumps(encode(meta)))
-
-
-def _probes(number: int, bits: int) -> tuple[int, ...]:
-    step, mask = (number >> 32) | 1, bits - 1
-    return (number & mask, (number + step) & mask, (number + 2 * step) & mask, (number + 3 * step) & mask)
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -139,9 +55,13 @@ def fingerprint(folder: Path) -> str:
     """What tells an unchanged folder from a changed one without reading it: names, sizes, times, inodes."""
     total = hashlib.sha256()
     for path, status in _walk(folder):
-        row = (path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        total.update(repr(row).encode())
+        total.update(_state(path, status).encode())
     return total.hexdigest()
+
+
+def _state(path: str, status: os.stat_result) -> str:
+    row = (path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return sha256(repr(row).encode())[:24]
 
 
 class MountIndex:
@@ -150,8 +70,8 @@ class MountIndex:
     def __init__(self, folder: Path, mount: Mount) -> None:
         self._mount = mount
         self._folder = folder
-        self._meta = decode(_Meta, json.loads(folder.joinpath("files.json").read_text()))
-        self._by_digest = {digest: path for path, digest in reversed(self._meta.files)}
+        self._meta = decode(IndexMeta, json.loads(folder.joinpath("files.json").read_text()))
+        self._by_digest = {file.sha256: file.path for file in reversed(self._meta.files)}
 
     @property
     def place(self) -> ScannedPlace:
@@ -165,7 +85,7 @@ class MountIndex:
         for digest in sorted(answer.blobs.keys() & self._by_digest.keys()):
             leaks += same_bytes(answer, name, self._by_digest[digest], digest)
         for number, runs in self._files_with(answer.all_runs).items():
-            leaks += copied_text(answer, name, self._meta.files[number][0], frozenset(runs))
+            leaks += copied_text(answer, name, self._meta.files[number].path, frozenset(runs))
         return (*leaks, *self._named(answer))
 
     def _files_with(self, wanted: Iterable[int]) -> dict[int, set[int]]:
@@ -176,9 +96,9 @@ class MountIndex:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
             keys = _Numbers(raw)
             for run in wanted:
-                at = bisect.bisect_left(keys, run << _FILE_BITS)
-                while at < len(keys) and keys[at] >> _FILE_BITS == run:
-                    found.setdefault(keys[at] & ((1 << _FILE_BITS) - 1), set()).add(run)
+                at = bisect.bisect_left(keys, run << FILE_BITS)
+                while at < len(keys) and keys[at] >> FILE_BITS == run:
+                    found.setdefault(keys[at] & FILE_MASK, set()).add(run)
                     at += 1
         return found
 
@@ -192,8 +112,8 @@ class MountIndex:
                 yield from names(answer, self._mount.name, path, data)[0]
 
     def _maybe(self, fd: int, name: bytes) -> bool:
-        probes = _probes(digest64(name), self._meta.bits)
-        return all(os.pread(fd, 1, bit >> 3)[0] >> (bit & 7) & 1 for bit in probes)
+        wanted = probes(digest64(name), self._meta.bits)
+        return all(os.pread(fd, 1, bit >> 3)[0] >> (bit & 7) & 1 for bit in wanted)
 
 
 class _Numbers(Sequence[int]):
@@ -248,14 +168,11 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
 def _build(mount: Mount, home: Path, ready: Path) -> None:
     content_bytes = sum(status.st_size for _, status in _walk(mount.folder))
     filter_bytes = min(_MOST_FILTER_BYTES, 1 << max(16, (content_bytes // 8).bit_length()))
-    builder = _Builder(names=bytearray(filter_bytes))
+    earlier = next((path.parent for path in home.glob("*/files.json")), None)
+    builder = Builder(Earlier(earlier), filter_bytes)
     for path, status in _walk(mount.folder):
-        if not stat.S_ISREG(status.st_mode):
-            continue
-        if status.st_size > SEARCHED_BYTES:
-            builder.pass_over(path, status.st_size)
-        else:
-            builder.add(path, (mount.folder / path).read_bytes())
+        if stat.S_ISREG(status.st_mode):
+            builder.take(mount.folder, path, status.st_size, _state(path, status))
     new = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     builder.save(new, mount.name)
     for old in home.iterdir():

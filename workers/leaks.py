@@ -23,9 +23,15 @@ class LeakScanner:
         """Build the indexes that are missing or out of date, so that no job has to; what they hold."""
         return tuple(open_index(mount, self._cache).place for mount in self._mounts)
 
-    def scan(self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject]) -> LeakReport:
-        """The certificate, or what is wrong. `foreign` are the objects that the repository should not have."""
-        answer = self._scan.answer(bare, workspace.tree)
+    def scan(
+        self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject], source: Sequence[str]
+    ) -> LeakReport:
+        """The certificate, or what is wrong.
+
+        `foreign` are the objects that the repository should not have, `source` the paths of the op's source
+        implementation.
+        """
+        answer = self._scan.answer(bare, workspace.tree, source)
         leaks, mentions = (list(found) for found in self._scan.workspace(answer, workspace.tree))
         leaks += (_object_leak(item, answer.blobs.get(item.sha256)) for item in foreign)
         places = [_workspace_place(workspace)]
