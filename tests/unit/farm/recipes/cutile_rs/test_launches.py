@@ -30,9 +30,7 @@ def bits(value: float) -> int:
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
-def array(
-    name: str, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str = "f16"
-) -> ArrayArg:
+def array(name: str, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str = "f16") -> ArrayArg:
     return ArrayArg(name=name, dtype=dtype, shape=shape, strides=strides, address=address)
 
 
@@ -74,9 +72,7 @@ def row(*launches: Launch) -> Row:
     return Row(key="t[a=1]", node="t[cutile-1]", status=RowStatus.TRACED, reason=None, launches=launches)
 
 
-def candidate(
-    *launches: CandidateLaunch, status: RowStatus = RowStatus.TRACED, reason: str | None = None
-) -> CandidateRow:
+def candidate(*launches: CandidateLaunch, status: RowStatus = RowStatus.TRACED, reason: str | None = None) -> CandidateRow:
     return CandidateRow(key="t[a=1]", node="t[cutile-rs-1]", status=status, reason=reason, launches=launches)
 
 
@@ -159,10 +155,7 @@ def two_outputs(first: int, second: int) -> tuple[Launch, CandidateLaunch]:
         kernel="pkg.split",
         signature="s",
         grid=(4, 1, 1),
-        args=(
-            array("a", region_address(Maker.OP, 0), (8,), (1,)),
-            array("b", region_address(Maker.OP, 1), (8,), (1,)),
-        ),
+        args=(array("a", region_address(Maker.OP, 0), (8,), (1,)), array("b", region_address(Maker.OP, 1), (8,), (1,))),
     )
     return reference, seen(grid=(4, 1, 1), params=(first, second), sha256="m")
 
@@ -177,8 +170,7 @@ def test_one_tensor_in_place_of_two_is_aliasing() -> None:
 def test_two_tensors_in_place_of_one_are_told_apart() -> None:
     reference, made = two_outputs(region_address(Maker.OP, 5), region_address(Maker.OP, 6))
     same = dataclasses.replace(
-        reference,
-        args=(reference.args[0], dataclasses.replace(reference.args[1], address=region_address(Maker.OP, 0))),
+        reference, args=(reference.args[0], dataclasses.replace(reference.args[1], address=region_address(Maker.OP, 0)))
     )
     found = first_divergence(row(same), candidate(made), {("s", "m"): (0, 3)})
     assert found is not None
@@ -210,10 +202,7 @@ def test_arrays_in_a_list_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [
-        (RowStatus.FAILED, "the candidate's row failed: why"),
-        (RowStatus.SKIPPED, "the candidate's row was skipped: why"),
-    ],
+    [(RowStatus.FAILED, "the candidate's row failed: why"), (RowStatus.SKIPPED, "the candidate's row was skipped: why")],
 )
 def test_a_row_that_did_not_trace_is_a_divergence_even_when_it_launched(status: RowStatus, sentence: str) -> None:
     assert first_divergence(row(launch()), candidate(seen(), status=status, reason="why"), PARAMETERS) == sentence
