@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from farm.archives import members
-from farm.codec import decode, encode
+from farm.codec import encode
 from farm.leak import ScannedPlace
 from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, tokens_of, words
 from farm.tree import sha256
@@ -17,14 +18,19 @@ from farm.tree import sha256
 SEARCHED_BYTES = 64 << 20
 #: Larger texts give names but no runs.
 TEXT_BYTES = 4 << 20
+#: Nor do these: half of a toolchain's text, in languages that no target implementation is written in.
+NAMES_ONLY = (".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".cxx", ".html", ".js", ".css", ".svg")
 FILE_BITS = 64 - RUN_BITS
 FILE_MASK = (1 << FILE_BITS) - 1
 _REMEMBERED = 500_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexedFile:
-    """A file of a mount, or a member of an archive in it."""
+#: Changes with what an index means, so that no code reads one that other code has written.
+FORMAT = 1
+
+
+class IndexedFile(NamedTuple):
+    """A file of a mount, or a member of an archive in it: a row of files.json."""
 
     path: str
     sha256: str
@@ -35,12 +41,15 @@ class IndexedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexMeta:
-    """files.json."""
+    """place.json, written last."""
 
     place: ScannedPlace
-    files: tuple[IndexedFile, ...]  #: the position is the file's number
     bits: int  #: of the Bloom filter
-    schema: int = 1
+
+
+def read_files(folder: Path) -> list[IndexedFile]:
+    """The files of an index; a file's number is its position."""
+    return [IndexedFile(*row) for row in json.loads(folder.joinpath("files.json").read_text())]
 
 
 class Earlier:
@@ -52,7 +61,7 @@ class Earlier:
         self._files: dict[tuple[str, str], list[IndexedFile]] = {}
         if folder is None:
             return
-        files = decode(IndexMeta, json.loads(folder.joinpath("files.json").read_text())).files
+        files = read_files(folder)
         for file in files:
             self._files.setdefault((file.path.split("!")[0], file.state), []).append(file)
         for number in _numbers(folder.joinpath("runs").read_bytes()):
@@ -103,7 +112,7 @@ class Builder:
             return
         tokens = [] if is_binary(data) else tokens_of(data)
         self._note(words(data, tokens))
-        if len(data) <= TEXT_BYTES:
+        if len(data) <= TEXT_BYTES and not path.endswith(NAMES_ONLY):
             self._keep(self._fingerprinter.runs_of(tokens))
         for name, content in members(path, data, SEARCHED_BYTES):
             self._read(f"{path}!{name}", content, state)
@@ -139,13 +148,25 @@ class Builder:
             bytes=sum(file.size for file in self._files) + sum(size for _, size in self._large),
             unsearched=len(self._large),
         )
-        runs = array.array("Q", sorted(self._runs))
-        if sys.byteorder == "big":
-            runs.byteswap()
+        digests = array.array("Q", (key_of(file.sha256) | n for n, file in enumerate(self._files)))
+        _write_numbers(folder / "runs", self._runs)
+        _write_numbers(folder / "digests", digests)
         folder.joinpath("names").write_bytes(self._names)
-        folder.joinpath("runs").write_bytes(runs.tobytes())
-        meta = IndexMeta(place=place, files=tuple(self._files), bits=len(self._names) * 8)
-        folder.joinpath("files.json").write_text(json.dumps(encode(meta)))
+        folder.joinpath("files.json").write_text(json.dumps(self._files))
+        meta = IndexMeta(place=place, bits=len(self._names) * 8)
+        folder.joinpath("place.json").write_text(json.dumps(encode(meta)))
+
+
+def key_of(digest: str) -> int:
+    """Where a sha256 stands among the digests of an index, before the file's number."""
+    return int(digest[: RUN_BITS // 4], 16) << FILE_BITS
+
+
+def _write_numbers(path: Path, numbers: "array.array[int]") -> None:
+    ordered = array.array("Q", sorted(numbers))
+    if sys.byteorder == "big":
+        ordered.byteswap()
+    path.write_bytes(ordered.tobytes())
 
 
 def _numbers(data: bytes) -> "array.array[int]":

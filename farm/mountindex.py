@@ -1,8 +1,8 @@
 """What an immutable mount holds, indexed once per content: a job only asks.
 
-An index is a folder of three files: `runs` (sorted 64-bit numbers: a run's fingerprint and the number of
-the file that has it), `names` (a Bloom filter over the names in text and in libraries; a hit is proven by
-reading the files), `files.json` (paths and digests).
+An index is a folder: `runs` and `digests` (sorted 64-bit numbers: a fingerprint and the number of the file
+that has it), `names` (a Bloom filter over the names in text and in libraries; a hit is proven by reading the
+files), `files.json` (paths, read only after a hit) and `place.json`.
 """
 
 import bisect
@@ -21,7 +21,18 @@ from pathlib import Path
 from farm.archives import members
 from farm.codec import decode
 from farm.leak import Answer, Leak, ScannedPlace, copied_text, names, same_bytes
-from farm.mountbuild import FILE_BITS, FILE_MASK, SEARCHED_BYTES, Builder, Earlier, IndexMeta, probes
+from farm.mountbuild import (
+    FILE_BITS,
+    FILE_MASK,
+    FORMAT,
+    SEARCHED_BYTES,
+    Builder,
+    Earlier,
+    IndexMeta,
+    key_of,
+    probes,
+    read_files,
+)
 from farm.shingles import digest64
 from farm.tree import sha256
 
@@ -70,8 +81,7 @@ class MountIndex:
     def __init__(self, folder: Path, mount: Mount) -> None:
         self._mount = mount
         self._folder = folder
-        self._meta = decode(IndexMeta, json.loads(folder.joinpath("files.json").read_text()))
-        self._by_digest = {file.sha256: file.path for file in reversed(self._meta.files)}
+        self._meta = decode(IndexMeta, json.loads(folder.joinpath("place.json").read_text()))
 
     @property
     def place(self) -> ScannedPlace:
@@ -80,25 +90,33 @@ class MountIndex:
 
     def leaks(self, answer: Answer) -> tuple[Leak, ...]:
         """Leaks in the mount. A name that the base uses for itself says nothing here."""
-        name = self._mount.name
+        keys = {key_of(digest) >> FILE_BITS: digest for digest in answer.blobs}
+        equal = self._files_with("digests", keys)
+        alike = self._files_with("runs", answer.all_runs)
+        files = read_files(self._folder) if equal or alike else []
         leaks: list[Leak] = []
-        for digest in sorted(answer.blobs.keys() & self._by_digest.keys()):
-            leaks += same_bytes(answer, name, self._by_digest[digest], digest)
-        for number, runs in self._files_with(answer.all_runs).items():
-            leaks += copied_text(answer, name, self._meta.files[number].path, frozenset(runs))
+        told: set[str] = set()
+        for number in sorted(equal):
+            file = files[number]
+            if file.sha256 not in told:
+                leaks += same_bytes(answer, self._mount.name, file.path, file.sha256)
+            told.add(file.sha256)
+        for number, runs in alike.items():
+            leaks += copied_text(answer, self._mount.name, files[number].path, frozenset(runs))
         return (*leaks, *self._named(answer))
 
-    def _files_with(self, wanted: Iterable[int]) -> dict[int, set[int]]:
+    def _files_with(self, table: str, wanted: Iterable[int]) -> dict[int, set[int]]:
+        """Numbers of the files that a table has under the wanted keys, with those keys."""
         found: dict[int, set[int]] = {}
-        path = self._folder / "runs"
+        path = self._folder / table
         if path.stat().st_size == 0:
             return found
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
             keys = _Numbers(raw)
-            for run in wanted:
-                at = bisect.bisect_left(keys, run << FILE_BITS)
-                while at < len(keys) and keys[at] >> FILE_BITS == run:
-                    found.setdefault(keys[at] & FILE_MASK, set()).add(run)
+            for key in wanted:
+                at = bisect.bisect_left(keys, key << FILE_BITS)
+                while at < len(keys) and keys[at] >> FILE_BITS == key:
+                    found.setdefault(keys[at] & FILE_MASK, set()).add(key)
                     at += 1
         return found
 
@@ -154,13 +172,13 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
     """
     folder = mount.folder.resolve()
     resolved = Mount(name=mount.name, folder=folder)
-    home = cache / sha256(f"{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
+    home = cache / sha256(f"{FORMAT}\0{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
     ready = home / fingerprint(folder)
-    if not ready.joinpath("files.json").exists():
+    if not ready.joinpath("place.json").exists():
         home.mkdir(parents=True, exist_ok=True)
         with home.joinpath("lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not ready.joinpath("files.json").exists():
+            if not ready.joinpath("place.json").exists():
                 _build(resolved, home, ready)
     return MountIndex(ready, resolved)
 
@@ -168,7 +186,7 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
 def _build(mount: Mount, home: Path, ready: Path) -> None:
     content_bytes = sum(status.st_size for _, status in _walk(mount.folder))
     filter_bytes = min(_MOST_FILTER_BYTES, 1 << max(16, (content_bytes // 8).bit_length()))
-    earlier = next((path.parent for path in home.glob("*/files.json")), None)
+    earlier = next((path.parent for path in home.glob("*/place.json")), None)
     builder = Builder(Earlier(earlier), filter_bytes)
     for path, status in _walk(mount.folder):
         if stat.S_ISREG(status.st_mode):

@@ -107,7 +107,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(mount: Mount, tmp_path: Path)
     after = open_index(mount, tmp_path / "cache").place
     assert after.bytes == before.bytes
     assert after.digest != before.digest
-    assert len(list((tmp_path / "cache").glob("*/*/files.json"))) == 1
+    assert len(list((tmp_path / "cache").glob("*/*/place.json"))) == 1
 
 
 def test_only_what_changed_is_read_again(mount: Mount, tmp_path: Path) -> None:
