@@ -1,5 +1,6 @@
 """The pytest plugin: runs one backend's rows under fake tensors and writes down how each ended."""
 
+import gc
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -72,6 +73,11 @@ class RowPlugin(Generic[L]):
         """Note what could not be collected."""
         if report.failed or (report.skipped and isinstance(report.longrepr, tuple)):
             self._write({"uncollected": f"{report.nodeid}: {_last_line(report.longrepr)}"})
+
+    def pytest_collection_finish(self) -> None:
+        """Take everything imported so far out of the collector's sight: tests collect garbage in each row."""
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
