@@ -1,6 +1,7 @@
 """Records what the target backend's real host code launches, through the stand-in driver."""
 
 import contextlib
+import ctypes
 import hashlib
 import shutil
 import sys
@@ -27,13 +28,21 @@ class DriverRecorder:
         self._source = source
         self._log = standin / "driver.jsonl"
         self._offset = 0
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._driver.standin_launches.restype = ctypes.c_ulong
+        self._before = 0
         self._modules: dict[int, tuple[str, str]] = {}
 
     def begin(self, book: AddressBook) -> None:
         """A new row starts."""
         self._source.begin(book)
         self._offset = self._log.stat().st_size if self._log.exists() else 0
+        self._before = self._driver.standin_launches()
         replace_tuners(self._repo)
+
+    def launched(self) -> int:
+        """Launches since the row started."""
+        return int(self._driver.standin_launches()) - self._before
 
     def take(self) -> tuple[tuple[CandidateLaunch, ...], str | None]:
         """The launches since then, and what makes them worthless."""

@@ -40,6 +40,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
             where=Whereabouts(repo, request.tests, in_autograd),
             begin=recorder.begin,
             take=lambda: (tuple(recorder.launches), None),
+            launched=lambda: len(recorder.launches),
             journal=out / "rows.jsonl",
             crashed=crashed,
         )
@@ -63,6 +64,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
         where=Whereabouts(repo, request.tests, in_autograd),
         begin=driver.begin,
         take=driver.take,
+        launched=driver.launched,
         journal=out / "rows.jsonl",
         crashed=crashed,
     )

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import Answer, ComparisonReached, HostReadsData, MetadataMismatch
+from containers.box.trace.steps import StepLog
 from farm.recipes.cutile_rs.storages import Maker
 
 CLAIMED = torch.device("cuda", 0)
@@ -33,9 +34,10 @@ def redirected(device: Any) -> Any:
 class StorageMode(FakeTensorMode):
     """Fake tensors whose storages get their addresses in the order in which they are made."""
 
-    def __init__(self, book: AddressBook) -> None:
+    def __init__(self, book: AddressBook, steps: StepLog) -> None:
         super().__init__(allow_non_fake_inputs=True)
         self._book = book
+        self._steps = steps
         self._depth = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -49,6 +51,8 @@ class StorageMode(FakeTensorMode):
             for value in out if isinstance(out, (tuple, list)) else (out,):
                 if isinstance(value, FakeTensor):
                     self._book.see(value.untyped_storage())
+            with torch._C.DisableTorchFunction():
+                self._steps.operation(func, args, kwargs, out)
         return out
 
 
@@ -58,8 +62,11 @@ class ClaimMode(TorchFunctionMode):
     `judge` says who asks; `answered` is told when a test was given an answer instead of a value.
     """
 
-    def __init__(self, book: AddressBook, judge: Callable[[], Maker], answered: Callable[[], None]) -> None:
+    def __init__(
+        self, book: AddressBook, steps: StepLog, judge: Callable[[], Maker], answered: Callable[[], None]
+    ) -> None:
         super().__init__()
+        self._steps = steps
         self._book = book
         self._judge = judge
         self._answered = answered
@@ -159,8 +166,24 @@ class ClaimMode(TorchFunctionMode):
 
     def _close(self, _func: Any, first: Any, second: Any, *_args: Any, **_kwargs: Any) -> bool:
         same_form(first, second, dtype=False)
+        self._steps.look(first)
+        self._steps.look(second)
         self._answered()
         return True
+
+    def assert_close(self, actual: Any, expected: Any, *, check_dtype: bool = True, **_options: Any) -> None:
+        """Stands in for torch.testing.assert_close: shapes and dtypes are compared, values hoped for."""
+        if isinstance(actual, (tuple, list)) and isinstance(expected, (tuple, list)):
+            if len(actual) != len(expected):
+                raise MetadataMismatch(f"lengths differ: {len(actual)} and {len(expected)}")
+            for one, other in zip(actual, expected, strict=True):
+                self.assert_close(one, other, check_dtype=check_dtype)
+            return
+        for value in (actual, expected):
+            if isinstance(value, torch.Tensor):
+                self._steps.look(value)
+        same_form(actual, expected, dtype=check_dtype)
+        self._answered()
 
     def _hopefully_false(self, func: Any, array: Any) -> Any:
         out = func(array)
@@ -183,14 +206,3 @@ def same_form(first: Any, second: Any, *, dtype: bool) -> None:
         raise MetadataMismatch(f"shapes differ: {tuple(first.shape)} and {tuple(second.shape)}")
     if dtype and first.dtype != second.dtype:
         raise MetadataMismatch(f"dtypes differ: {first.dtype} and {second.dtype}")
-
-
-def assert_close(actual: Any, expected: Any, *, check_dtype: bool = True, **_options: Any) -> None:
-    """Stands in for torch.testing.assert_close: shapes and dtypes are compared, values hoped for."""
-    if isinstance(actual, (tuple, list)) and isinstance(expected, (tuple, list)):
-        if len(actual) != len(expected):
-            raise MetadataMismatch(f"lengths differ: {len(actual)} and {len(expected)}")
-        for one, other in zip(actual, expected, strict=True):
-            assert_close(one, other, check_dtype=check_dtype)
-        return
-    same_form(actual, expected, dtype=check_dtype)

@@ -12,9 +12,10 @@ import pytest
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import ComparisonReached, MetadataMismatch
 from containers.box.trace.fake_tensors import ClaimMode, StorageMode
-from containers.box.trace.rows import backend_of, numbered, row_key
+from containers.box.trace.rows import backend_of, is_case, numbered, row_key
 from containers.box.trace.stack import Whereabouts
-from farm.analysis import RowStatus
+from containers.box.trace.steps import StepLog
+from farm.analysis import HostStep, RowStatus
 
 L = TypeVar("L")
 Take = Callable[[], tuple[tuple[L, ...], str | None]]
@@ -29,13 +30,14 @@ class RowRecord(Generic[L]):
         self.status = RowStatus.FAILED
         self.reason: str | None = "the row did not run"
         self.launches: tuple[L, ...] = ()
+        self.steps: tuple[HostStep, ...] = ()
 
 
 class RowPlugin(Generic[L]):
     """Selects and runs the rows of one backend.
 
-    `begin` is told when a row starts and gets its addresses; `take` gives the launches since then and,
-    when something makes them worthless, the reason.
+    `begin` is told when a row starts and gets its addresses; `launched` counts the launches since then;
+    `take` gives them and, when something makes them worthless, the reason.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class RowPlugin(Generic[L]):
         where: Whereabouts,
         begin: Callable[[AddressBook], None],
         take: "Take[L]",
+        launched: Callable[[], int],
         journal: Path,
         crashed: Mapping[str, str],
     ) -> None:
@@ -54,13 +57,18 @@ class RowPlugin(Generic[L]):
         self._where = where
         self._begin = begin
         self._take = take
+        self._launched = launched
         self._answered: set[CodeType] = set()
         self.records: dict[str, RowRecord[L]] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the backend's rows alone."""
-        mine = [item for item in items if self._params(item) and backend_of(self._params(item)) == self._backend]
+        mine = [
+            item
+            for item in items
+            if backend_of(self._params(item)) == self._backend and is_case(getattr(item, "originalname", item.name))
+        ]
         items[:] = mine
         keys = numbered([self._key(item) for item in mine])
         for item, key in zip(mine, keys, strict=True):
@@ -87,21 +95,26 @@ class RowPlugin(Generic[L]):
         self._answered = set()
         book = AddressBook(self._where.maker)
         self._begin(book)
-        claim = ClaimMode(book, self._where.maker, self._note)
+        steps = StepLog(
+            book=book, maker=self._where.maker, launched=self._launched, in_autograd=self._where.in_autograd
+        )
+        claim = ClaimMode(book, steps, self._where.maker, self._note)
         try:
-            with StorageMode(book), claim:
+            with StorageMode(book, steps), claim:
                 yield
         except pytest.skip.Exception as skipped:
             record.status, record.reason = RowStatus.SKIPPED, str(skipped.msg)
             raise
         except BaseException as error:
             record.launches, problem = self._take()
+            record.steps = tuple(steps.steps)
             record.reason = problem or self._fault(error, record.launches)
             record.status = RowStatus.FAILED if record.reason else RowStatus.TRACED
             if record.status is RowStatus.FAILED or not isinstance(error, Exception):
                 raise
             return None
         record.launches, problem = self._take()
+        record.steps = tuple(steps.steps)
         record.reason = problem or (None if record.launches else "the row ended without a launch")
         record.status = RowStatus.FAILED if record.reason else RowStatus.TRACED
         return None

@@ -13,27 +13,9 @@ from cuda.tile._by_target import UNSPECIFIED, ByTarget
 from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
 from containers.box.trace.addresses import AddressBook
+from containers.box.trace.describe import DTYPES, described_tensor
 from containers.box.trace.dlpack import DeviceArray
-from farm.analysis import Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
-
-_DTYPES = {
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int64": "i64",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "bool": "bool",
-    "float8_e4m3fn": "f8e4m3fn",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "f8e8m0fnu",
-}
+from farm.analysis import Arg, ConstantArg, KernelSource, ScalarArg, Signature
 
 
 @dataclass(kw_only=True)
@@ -178,15 +160,7 @@ def _describe(name: str, value: Any, constant: bool, book: AddressBook) -> list[
         form = "{}[{}]" if isinstance(value, list) else "{}.{}"  # a list is one parameter, a tuple is its items
         return [arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)]
     if isinstance(value, torch.Tensor):
-        return [
-            ArrayArg(
-                name=name,
-                dtype=_DTYPES[str(value.dtype).removeprefix("torch.")],
-                shape=tuple(int(extent) for extent in value.shape),
-                strides=tuple(int(stride) for stride in value.stride()),
-                address=book.address(value),
-            )
-        ]
+        return [described_tensor(name, value, book)]
     if constant:
         plain = value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
         return [ConstantArg(name=name, value=plain)]
@@ -200,7 +174,7 @@ def _with_dtypes(described: tuple[Arg, ...], compiled: KernelSignature) -> tuple
     if len(flat) != len(described):
         return described
     return tuple(
-        ScalarArg(name=arg.name, value=arg.value, dtype=_DTYPES[parameter.dtype.name.rstrip("_")])
+        ScalarArg(name=arg.name, value=arg.value, dtype=DTYPES[parameter.dtype.name.rstrip("_")])
         if isinstance(arg, ScalarArg) and hasattr(parameter, "dtype")
         else arg
         for arg, parameter in zip(described, flat, strict=True)

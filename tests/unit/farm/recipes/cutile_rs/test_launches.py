@@ -10,6 +10,7 @@ from farm.analysis import (
     CandidateLaunch,
     CandidateRow,
     ConstantArg,
+    HostStep,
     Launch,
     Row,
     RowStatus,
@@ -219,3 +220,56 @@ def test_all_traced_rows_are_compared_and_a_missing_row_is_a_difference() -> Non
     lost = dataclasses.replace(row(launch()), key="lost")
     result = compare_rows([row(launch()), skipped, lost], [candidate(seen())], PARAMETERS)
     assert [(c.key, c.difference) for c in result] == [("t[a=1]", None), ("lost", "the candidate has no such row")]
+
+
+def step(what: str, *addresses: int, after: int = 1, backward: bool = False) -> HostStep:
+    tensors = tuple(array(str(i), address, (64, 48), (48, 1)) for i, address in enumerate(addresses))
+    return HostStep(after=after, what=what, tensors=tensors, backward=backward)
+
+
+def stepped(mine: tuple[HostStep, ...], theirs: tuple[HostStep, ...], *, forward_only: bool = False) -> str | None:
+    reference = dataclasses.replace(row(launch()), steps=mine)
+    other = dataclasses.replace(candidate(with_param(0, region_address(Maker.OP, 4))), steps=theirs)
+    return first_divergence(reference, other, PARAMETERS, forward_only=forward_only)
+
+
+MADE = region_address(Maker.OP, 4)
+READ = (step("read", OUT),)
+
+
+def test_the_same_result_may_be_looked_at() -> None:
+    assert stepped(READ, (step("read", MADE),)) is None
+
+
+@pytest.mark.parametrize(
+    ("theirs", "sentence"),
+    [
+        ((step("read", region_address(Maker.OP, 5)),), "is the storage that was the host code's tensor 4 before"),
+        ((step("aten.zero_.default()", MADE, MADE), step("read", MADE)), "the candidate aten.zero_.default()"),
+        ((step("read", MADE), step("read", MADE)), "the candidate does read"),
+        ((), "the reference does read"),
+        ((step("read", MADE + 2),), "starts 0 bytes into its storage, the candidate's 2 bytes"),
+        ((step("read", MADE, after=0),), "before launch 1: the candidate does read"),
+        ((dataclasses.replace(step("read", MADE), tensors=(array("0", MADE, (64, 48), (1, 64)),)),), "strides [1, 64]"),
+        ((dataclasses.replace(step("read", MADE), tensors=(array("0", MADE, (64, 48), (48, 1), "f32"),)),), "f32[64, 48]"),
+    ],
+)  # fmt: skip
+def test_another_result_or_another_operation_is_a_divergence(theirs: tuple[HostStep, ...], sentence: str) -> None:
+    found = stepped(READ, theirs)
+    assert found is not None
+    assert sentence in found
+
+
+def test_an_operation_with_other_plain_arguments_is_a_divergence() -> None:
+    cat, other = (step(f"aten.cat.default({dim})", OUT, region_address(Maker.OP, 1)) for dim in (-1, 0))
+    assert stepped((cat,), (dataclasses.replace(other, tensors=cat.tensors),)) is not None
+
+
+def test_steps_of_the_way_backward_are_left_out_with_its_launches() -> None:
+    reference = dataclasses.replace(
+        row(launch(), launch(backward=True), launch()),
+        steps=(step("read", OUT), step("read", region_address(Maker.OP, 2), after=2, backward=True), step("read", OUT, after=3)),
+    )
+    other = dataclasses.replace(candidate(seen(), seen()), steps=(step("read", OUT), step("read", OUT, after=2)))
+    assert first_divergence(reference, other, PARAMETERS, forward_only=True) is None
+    assert first_divergence(reference, other, PARAMETERS) is not None
