@@ -58,7 +58,7 @@ def trace(request: TraceRequest) -> int:
         journal_file.unlink(missing_ok=True)
         ended = _child(request, crashed, deadline)
         journal = read_journal(journal_file)
-        if artifact.exists() or journal.collected is None:
+        if artifact.exists() or not journal.collected:
             break
         if journal.started is None or death == DEATHS or time.monotonic() > deadline:
             reasons = {node: crashed.get(node, f"not run: {ended}") for _, node in journal.collected}

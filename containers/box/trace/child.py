@@ -27,8 +27,12 @@ from farm.codec import encode
 PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
 
 
-def main(request: TraceRequest, crashed: dict[str, str]) -> None:
-    """Trace and write reference.json or candidate.json."""
+#: pytest's ends after which its rows mean something: all passed, some failed, no rows.
+_RAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def main(request: TraceRequest, crashed: dict[str, str]) -> int:
+    """Trace and write reference.json or candidate.json; without rows that could be read, neither."""
     repo = Path(request.repo).resolve()
     out = Path(request.out)
     disassembler = Path(request.toolchain) / "cuda/bin/tileirdisasm"
@@ -44,7 +48,9 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
             journal=out / "rows.jsonl",
             crashed=crashed,
         )
-        _run(request, recorder, traced)
+        code = _run(request, recorder, traced)
+        if code not in _RAN or traced.void_by_accident:
+            return 1
         rows = [Row(**vars(record)) for record in traced.records.values()]
         signatures, failed = specialiser.export(out, disassembler)
         document = {
@@ -55,7 +61,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
         }
         _write(out / "reference.json", document)
         _write(out / "not-exported.json", failed)
-        return
+        return 0
     driver = DriverRecorder(
         repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
     )
@@ -69,13 +75,16 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
         crashed=crashed,
     )
     with library_in_place(request.library):
-        _run(request, recorder, recorded)
+        code = _run(request, recorder, recorded)
+    if code not in _RAN or recorded.void_by_accident:
+        return 1
     _write(out / "candidate.json", [CandidateRow(**vars(record)) for record in recorded.records.values()])
+    return 0
 
 
-def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> None:
+def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> int:
     with pretended(GPUS[request.gpu]), recorder.installed():
-        pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
+        return pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 
 
 def _write(path: Path, document: object) -> None:
@@ -85,4 +94,4 @@ def _write(path: Path, document: object) -> None:
 
 
 if __name__ == "__main__":
-    main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text()))
+    sys.exit(main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text())))

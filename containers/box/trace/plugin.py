@@ -59,7 +59,13 @@ class RowPlugin(Generic[L]):
         self._take = take
         self._launched = launched
         self._answered: set[CodeType] = set()
+        self._uncollected = False
         self.records: dict[str, RowRecord[L]] = {}
+
+    @property
+    def void_by_accident(self) -> bool:
+        """Whether there is no row because a test file was skipped or broken as a whole."""
+        return self._uncollected and not self.records
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -80,6 +86,7 @@ class RowPlugin(Generic[L]):
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not be collected."""
         if report.failed or (report.skipped and isinstance(report.longrepr, tuple)):
+            self._uncollected = True
             self._write({"uncollected": f"{report.nodeid}: {_last_line(report.longrepr)}"})
 
     def pytest_collection_finish(self) -> None:

@@ -1,9 +1,11 @@
 """A target backend that makes driver calls by hand, with bytecode that a file holds."""
 
 import ctypes
+import json
 import os
 import subprocess
 import tempfile
+from pathlib import Path
 
 import torch
 
@@ -12,15 +14,16 @@ _loaded = {}
 
 def _function():
     if "function" not in _loaded:
+        kernel = json.loads((Path(__file__).parents[2] / "double.json").read_text())
         driver = ctypes.CDLL("libcuda.so.1")
         assert driver.cuInit(0) == 0
         folder = tempfile.mkdtemp()
         compiled = os.path.join(folder, "double.cubin")
         compiler = [os.environ["CUTILE_TILEIRAS_PATH"], "--gpu-name", "sm_90", "-o", compiled]
-        subprocess.run([*compiler, os.environ["MINI_BYTECODE"]], check=True)
+        subprocess.run([*compiler, kernel["bytecode"]], check=True)
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         assert driver.cuModuleLoad(ctypes.byref(module), compiled.encode()) == 0
-        assert driver.cuModuleGetFunction(ctypes.byref(function), module, os.environ["MINI_ENTRY"].encode()) == 0
+        assert driver.cuModuleGetFunction(ctypes.byref(function), module, kernel["entry"].encode()) == 0
         _loaded.update(driver=driver, function=function)
     return _loaded["driver"], _loaded["function"]
 
