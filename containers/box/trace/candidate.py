@@ -59,7 +59,9 @@ class DriverRecorder:
 
     def _launch(self, launch: DriverLaunch) -> CandidateLaunch:
         ir, digest = self._module(launch.module)
-        return CandidateLaunch(entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest)
+        return CandidateLaunch(
+            entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest
+        )
 
     def _module(self, number: int) -> tuple[str, str]:
         if number not in self._modules:
@@ -86,13 +88,15 @@ def replace_tuners(repo: Path) -> None:
         file = getattr(module, "__file__", None)
         tuner = getattr(module, "autotune_launch", None) if file and file.startswith(str(repo)) else None
         if isinstance(tuner, FunctionType) and "TunedResult" in tuner.__globals__:
-            module.autotune_launch = _first_config(tuner.__globals__["TunedResult"])
+            vars(module)["autotune_launch"] = _first_config(tuner.__globals__["TunedResult"])
 
 
 def _first_config(result: Callable[..., Any]) -> Callable[..., Any]:
     def autotune_launch(kernel_fn: Callable[[Any], Any], configs: Sequence[Any], *_: Any, **__: Any) -> Any:
-        first = list(configs)[0]
-        return result(best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False)
+        first = next(iter(configs))
+        return result(
+            best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False
+        )
 
     return autotune_launch
 
@@ -105,14 +109,15 @@ def library_in_place(library: str | None) -> Iterator[None]:
         return
     import cffi  # the reference mode does without it
 
-    opened = cffi.FFI.dlopen
+    library_type: Any = cffi.FFI
+    opened = library_type.dlopen
 
     def dlopen(ffi: Any, name: Any, flags: int = 0) -> Any:
         same = isinstance(name, str) and Path(name).name == Path(library).name
         return opened(ffi, library if same else name, flags)
 
-    cffi.FFI.dlopen = dlopen
+    library_type.dlopen = dlopen
     try:
         yield
     finally:
-        cffi.FFI.dlopen = opened
+        library_type.dlopen = opened

@@ -24,7 +24,17 @@ from containers.box.trace.stack import Whereabouts
 from farm.analysis import CandidateLaunch, CandidateRow, Launch, Row
 from farm.codec import encode
 
-PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
+PYTEST_OPTIONS = (
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:faulthandler",
+    "-q",
+    "--no-header",
+    "--tb=no",
+    "-W",
+    "ignore",
+)
 
 
 #: pytest's ends after which its rows mean something: all passed, some failed, no rows.
@@ -36,7 +46,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
     repo = Path(request.repo).resolve()
     out = Path(request.out)
     disassembler = Path(request.toolchain) / "cuda/bin/tileirdisasm"
-    specialiser = Specialiser(repo=repo, gpu=request.gpu)
+    specialiser = Specialiser(repo=repo, gpu=request.gpu, out=out, disassembler=disassembler)
     recorder = Recorder(specialiser)
     if request.mode is Mode.REFERENCE:
         traced: RowPlugin[Launch] = RowPlugin(
@@ -52,18 +62,21 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
         if code not in _RAN or traced.void_by_accident:
             return 1
         rows = [Row(**vars(record)) for record in traced.records.values()]
-        signatures, failed = specialiser.export(out, disassembler)
         document = {
             "rows": rows,
-            "kernels": list(specialiser.kernels.values()),
-            "signatures": signatures,
+            "kernels": tuple(specialiser.kernels.values()),
+            "signatures": specialiser.signatures,
             "versions": {name: importlib.metadata.version(name) for name in ("cuda-tile", "torch")},
         }
         _write(out / "reference.json", document)
-        _write(out / "not-exported.json", failed)
+        _write(out / "refused.json", specialiser.refused)
         return 0
     driver = DriverRecorder(
-        repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
+        repo=repo,
+        out=out,
+        standin=Path(os.environ["TILEFARM_STANDIN_DIR"]),
+        disassembler=disassembler,
+        source=recorder,
     )
     recorded: RowPlugin[CandidateLaunch] = RowPlugin(
         backend=request.backend,
@@ -82,7 +95,9 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
     return 0
 
 
-def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> int:
+def _run(
+    request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]
+) -> int:
     with pretended(GPUS[request.gpu]), recorder.installed():
         return pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 

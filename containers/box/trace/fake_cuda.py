@@ -67,7 +67,7 @@ class FakeGenerator(torch.Generator):
     """A generator that takes any device."""
 
     def __new__(cls, device: Any = None) -> "FakeGenerator":
-        return super().__new__(cls)  # type: ignore[no-any-return]
+        return super().__new__(cls)
 
     def __init__(self, device: Any = None) -> None:
         super().__init__()
@@ -84,8 +84,11 @@ class _Anything(contextlib.AbstractContextManager[Any]):
 
 
 _CONSTANT = (
-    (None, "synchronize empty_cache manual_seed manual_seed_all init _lazy_init set_device set_stream ipc_collect"),
-    (None, "reset_peak_memory_stats reset_max_memory_allocated set_rng_state"),
+    (
+        None,
+        "synchronize empty_cache manual_seed manual_seed_all init _lazy_init set_device set_stream",
+    ),
+    (None, "ipc_collect reset_peak_memory_stats reset_max_memory_allocated set_rng_state"),
     (0, "memory_allocated max_memory_allocated memory_reserved current_device"),
     (True, "is_available is_initialized is_bf16_supported"),
 )

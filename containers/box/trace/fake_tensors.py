@@ -90,9 +90,9 @@ class ClaimMode(TorchFunctionMode):
     def _table(self) -> dict[Any, Callable[..., Any]]:
         tensor = torch.Tensor
         return {
-            tensor.device.__get__: lambda _func, _tensor: CLAIMED,  # type: ignore[attr-defined]
-            tensor.is_cuda.__get__: lambda _func, _tensor: True,  # type: ignore[attr-defined]
-            tensor.is_cpu.__get__: lambda _func, _tensor: False,  # type: ignore[attr-defined]
+            tensor.device.__get__: lambda _func, _tensor: CLAIMED,
+            tensor.is_cuda.__get__: lambda _func, _tensor: True,
+            tensor.is_cpu.__get__: lambda _func, _tensor: False,
             tensor.get_device: lambda _func, _tensor: 0,
             tensor.data_ptr: lambda _func, array: self._book.address(array),
             tensor.cuda: lambda _func, array, *_a, **_k: array,
@@ -129,7 +129,9 @@ class ClaimMode(TorchFunctionMode):
             return self._answer(error)
 
     def _format(self, _func: Any, array: Any, spec: str) -> str:
-        return format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
+        return (
+            format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
+        )
 
     def _bool(self, func: Any, array: Any) -> bool:
         expected = getattr(array, "_expected", None)
@@ -194,7 +196,7 @@ class ClaimMode(TorchFunctionMode):
         out = self.__torch_function__(functools.partial(func), (), (array, *args), kwargs)
         expected = getattr(array, "_expected", None)
         if expected is not None and isinstance(out, torch.Tensor):
-            out._expected = expected  # type: ignore[attr-defined]
+            out._expected = expected
         return out
 
 

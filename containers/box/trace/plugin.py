@@ -73,7 +73,8 @@ class RowPlugin(Generic[L]):
         mine = [
             item
             for item in items
-            if backend_of(self._params(item)) == self._backend and is_case(getattr(item, "originalname", item.name))
+            if backend_of(self._params(item)) == self._backend
+            and is_case(getattr(item, "originalname", item.name))
         ]
         items[:] = mine
         keys = numbered([self._key(item) for item in mine])

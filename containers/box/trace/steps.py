@@ -56,7 +56,9 @@ class StepLog:
                     HostStep(
                         after=self._launched(),
                         what=f"{func}({', '.join(plain)})",
-                        tensors=tuple(described_tensor(f"{i}", tensor, self._book) for i, tensor in enumerate(tensors)),
+                        tensors=tuple(
+                            described_tensor(f"{i}", tensor, self._book) for i, tensor in enumerate(tensors)
+                        ),
                         backward=backward,
                     )
                 )
@@ -81,6 +83,6 @@ class StepLog:
 
 
 def _looks_at_form_alone(func: Any) -> bool:
-    """Whether the operation reads shapes and dtypes and no values, and leaves its result unwritten or constant."""
+    """Whether the operation reads shapes and dtypes alone."""
     name = func._schema.name.removeprefix("aten::")
-    return bool(name.startswith(("empty", "new_empty")) or name.endswith("_like") and name != "full_like")
+    return bool(name.startswith(("empty", "new_empty")) or name.endswith("_like"))

@@ -10,7 +10,17 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from farm.analysis import Arg, ArrayArg, CandidateLaunch, CandidateRow, ConstantArg, Launch, Row, RowStatus, ScalarArg
+from farm.analysis import (
+    Arg,
+    ArrayArg,
+    CandidateLaunch,
+    CandidateRow,
+    ConstantArg,
+    Launch,
+    Row,
+    RowStatus,
+    ScalarArg,
+)
 from farm.recipes.cutile_rs.steps import Steps
 from farm.recipes.cutile_rs.storages import Correspondence
 
@@ -109,7 +119,9 @@ def first_divergence(
             return difference
         if number > len(candidate.launches):
             made = len(candidate.launches)
-            return f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
+            return (
+                f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
+            )
         difference = _launch_difference(launch, candidate.launches[number - 1], parameters, storages)
         if difference is not None:
             return f"launch {number}, {_name(launch)}: {difference}"
@@ -127,7 +139,9 @@ def _launch_difference(
         return _other_ir(reference, candidate, parameters)
     if reference.grid != candidate.grid:
         return f"the grid is {_grid(reference.grid)}, the candidate's {_grid(candidate.grid)}"
-    table = next((arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None)
+    table = next(
+        (arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None
+    )
     if table is not None:
         return f"{table.name} is in a list of arrays, which the candidate cannot be compared on"
     known = quantities(reference.args)
@@ -137,7 +151,9 @@ def _launch_difference(
         if role is None:
             continue
         if role >= len(known):
-            return f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
+            return (
+                f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
+            )
         difference = _value_difference(known, role, value, storages)
         if difference is not None:
             return difference

@@ -87,7 +87,9 @@ def candidate(
     for row in rows:
         for launch in row.launches:
             assert (out / launch.ir).read_text().startswith("entry @")
-            assert (out / launch.ir).with_suffix(".tileirbc").read_bytes() == Path(kernel["bytecode"]).read_bytes()
+            assert (out / launch.ir).with_suffix(".tileirbc").read_bytes() == Path(
+                kernel["bytecode"]
+            ).read_bytes()
     return {row.node.split("::")[-1]: row for row in rows}
 
 
@@ -97,7 +99,9 @@ def launches(reference: Reference, node: str) -> Sequence[Any]:
     return row.launches
 
 
-def test_the_rows_of_the_backend_alone_are_collected_and_performance_cases_are_none(reference: Reference) -> None:
+def test_the_rows_of_the_backend_alone_are_collected_and_performance_cases_are_none(
+    reference: Reference,
+) -> None:
     assert len(reference.rows) == 12
     assert all("[cutile-" in node for node in reference.rows)
     assert "rows collected 12, traced 6, skipped 2, failed 4" in reference.printed
@@ -125,6 +129,12 @@ def test_the_flattened_arguments_are_the_entrys_parameters(reference: Reference)
     for signature in reference.signatures.values():
         text = (reference.out / signature.ir).read_text()
         assert len(quantities(signature.args)) == len(re.findall(r"%arg\d+: tile<", text.split("{")[0]))
+
+
+def test_a_config_that_does_not_compile_loses_to_the_next(reference: Reference) -> None:
+    (launch,) = launches(reference, "test_tuned[cutile-4096-dtype0]")
+    assert launch.args[-1].value == 64  # 96 comes first and is no power of two
+    assert "does not compile" in (reference.out / "refused.json").read_text()
 
 
 def test_every_config_of_a_tuner_is_exported_with_its_hints(reference: Reference) -> None:
@@ -171,8 +181,13 @@ def test_nothing_is_written_into_the_repo(reference: Reference, repo: Path) -> N
     assert not list(repo.rglob(".pytest_cache"))
 
 
-def test_the_candidates_launch_is_the_references(reference: Reference, candidate: dict[str, CandidateRow]) -> None:
-    mine, theirs = reference.rows["test_double[cutile-4096-dtype0]"], candidate["test_double[fake-rs-4096-dtype0]"]
+def test_the_candidates_launch_is_the_references(
+    reference: Reference, candidate: dict[str, CandidateRow]
+) -> None:
+    mine, theirs = (
+        reference.rows["test_double[cutile-4096-dtype0]"],
+        candidate["test_double[fake-rs-4096-dtype0]"],
+    )
     assert mine.key == theirs.key
     parameters = {(mine.launches[0].signature, theirs.launches[0].sha256): range(7)}
     assert first_divergence(mine, theirs, parameters) is None
@@ -180,7 +195,10 @@ def test_the_candidates_launch_is_the_references(reference: Reference, candidate
 
 def test_a_wrong_dtype_dispatch_is_found(reference: Reference, candidate: dict[str, CandidateRow]) -> None:
     right = reference.rows["test_double[cutile-4096-dtype0]"].launches[0].signature
-    mine, theirs = reference.rows["test_double[cutile-1000-dtype1]"], candidate["test_double[fake-rs-1000-dtype1]"]
+    mine, theirs = (
+        reference.rows["test_double[cutile-1000-dtype1]"],
+        candidate["test_double[fake-rs-1000-dtype1]"],
+    )
     found = first_divergence(mine, theirs, {(right, theirs.launches[0].sha256): range(7)})
     assert found is not None
     assert f"was chosen for signature {right}" in found
@@ -190,7 +208,10 @@ def test_a_wrong_dtype_dispatch_is_found(reference: Reference, candidate: dict[s
     ("node", "reason"),
     [
         ("test_peek[fake-rs-4096-dtype0]", "ended without a launch"),
-        ("test_tuned[fake-rs-4096-dtype0]", "launched the source backend's kernel mini.cutile_ops.double_kernel"),
+        (
+            "test_tuned[fake-rs-4096-dtype0]",
+            "launched the source backend's kernel mini.cutile_ops.double_kernel",
+        ),
         ("test_grad[fake-rs-4096-dtype0]", "the row killed the process: ended by SIGABRT"),
         ("test_grad[fake-rs-1000-dtype1]", "does not implement cuTexRefCreate"),
         ("test_wrong_shape[fake-rs-4096-dtype0]", "shapes differ"),
@@ -219,5 +240,3 @@ def test_a_malformed_request_ends_with_2(toolchain: Path, repo: Path, tmp_path: 
     done = run(toolchain, repo, tmp_path / "out", gpus=3)
     assert done.returncode == 2
     assert "unknown field 'gpus'" in done.stderr
-
-
