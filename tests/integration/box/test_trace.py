@@ -1,7 +1,6 @@
 """The trace program on a repository of one kernel, with the real toolchain and no GPU."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from containers.toolchain import Toolchain
 from farm.analysis import CandidateRow, KernelSource, Row, RowStatus, Signature
 from farm.codec import decode
 from farm.recipes.cutile_rs.launches import first_divergence, quantities
@@ -33,23 +33,15 @@ class Reference:
         self.versions = document["versions"]
 
 
-@pytest.fixture(scope="module")
-def toolchain() -> Path:
-    folder = os.environ.get("TILEFARM_TOOLCHAIN")
-    if not folder:
-        pytest.skip("TILEFARM_TOOLCHAIN is not set")
-    return Path(folder)
-
-
-def run(toolchain: Path, repo: Path, out: Path, **request: Any) -> subprocess.CompletedProcess[str]:
+def run(toolchain: Toolchain, repo: Path, out: Path, **request: Any) -> subprocess.CompletedProcess[str]:
     out.mkdir(exist_ok=True)
     wanted = {
         "repo": str(repo), "tests": [TEST], "backend": "cutile", "mode": "reference", "gpu": "sm_90",
-        "out": str(out), "toolchain": str(toolchain), "library": None,
+        "out": str(out), "toolchain": str(toolchain.root), "library": None,
     } | request  # fmt: skip
     (out / "request.json").write_text(json.dumps(wanted))
     return subprocess.run(
-        [toolchain / "venv/bin/python", "-m", "containers.box.trace", out / "request.json"],
+        [toolchain.python, "-m", "containers.box.trace", out / "request.json"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
 
@@ -62,7 +54,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def reference(toolchain: Path, repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Reference:
+def reference(toolchain: Toolchain, repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Reference:
     out = tmp_path_factory.mktemp("reference")
     done = run(toolchain, repo, out)
     assert done.returncode == 0, done.stderr
@@ -71,7 +63,7 @@ def reference(toolchain: Path, repo: Path, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def candidate(
-    toolchain: Path, repo: Path, reference: Reference, tmp_path_factory: pytest.TempPathFactory
+    toolchain: Toolchain, repo: Path, reference: Reference, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, CandidateRow]:
     """Rows of the backend that loads the f16 specialisation for everything."""
     signature = reference.signatures[launches(reference, "test_double[cutile-4096-dtype0]")[0].signature]
@@ -229,14 +221,14 @@ def test_the_other_rows_survive_a_row_that_kills_the_process(candidate: dict[str
     assert candidate["test_skipped[fake-rs-1000-dtype1]"].status is RowStatus.SKIPPED
 
 
-def test_a_test_file_that_cannot_be_imported_ends_with_1(toolchain: Path, repo: Path, tmp_path: Path) -> None:
+def test_a_test_file_that_cannot_be_imported_ends_with_1(toolchain: Toolchain, repo: Path, tmp_path: Path) -> None:
     done = run(toolchain, repo, tmp_path / "out", tests=["tests/ops/test_none.py"])
     assert done.returncode == 1
     assert "nothing was collected" in done.stdout
     assert not (tmp_path / "out/reference.json").exists()
 
 
-def test_a_malformed_request_ends_with_2(toolchain: Path, repo: Path, tmp_path: Path) -> None:
+def test_a_malformed_request_ends_with_2(toolchain: Toolchain, repo: Path, tmp_path: Path) -> None:
     done = run(toolchain, repo, tmp_path / "out", gpus=3)
     assert done.returncode == 2
     assert "unknown field 'gpus'" in done.stderr
