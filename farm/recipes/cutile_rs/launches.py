@@ -2,14 +2,26 @@
 
 The Tile IR comparison says which parameter of the candidate's entry plays which of the reference's;
 given that, a launch is the same when grid and every used argument are the same. Pointers are compared
-as places in storages (see `storages`), everything else by value.
+as places in storages (see `storages`), everything else by value. Between launches both sides must do
+the same tensor operations, and the test must look at corresponding results (see `steps`).
 """
 
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from farm.analysis import Arg, ArrayArg, CandidateLaunch, CandidateRow, ConstantArg, Launch, Row, RowStatus, ScalarArg
+from farm.analysis import (
+    Arg,
+    ArrayArg,
+    CandidateLaunch,
+    CandidateRow,
+    ConstantArg,
+    Launch,
+    Row,
+    RowStatus,
+    ScalarArg,
+)
+from farm.recipes.cutile_rs.steps import Steps
 from farm.recipes.cutile_rs.storages import Correspondence
 
 #: (signature id, sha256 of the candidate's module) -> for each candidate parameter the index of the
@@ -100,17 +112,23 @@ def first_divergence(
     if not expected:
         return "the reference's row has no launch to compare with"
     storages = Correspondence()
+    steps = Steps(reference, candidate, storages, forward_only=forward_only)
     for number, launch in enumerate(expected, 1):
+        difference = steps.before(number)
+        if difference is not None:
+            return difference
         if number > len(candidate.launches):
             made = len(candidate.launches)
-            return f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
+            return (
+                f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
+            )
         difference = _launch_difference(launch, candidate.launches[number - 1], parameters, storages)
         if difference is not None:
             return f"launch {number}, {_name(launch)}: {difference}"
     if len(candidate.launches) > len(expected):
         extra = candidate.launches[len(expected)]
         return f"launch {len(expected) + 1}, {extra.entry}, is too many: the reference made {len(expected)}"
-    return None
+    return steps.before(len(expected) + 1)
 
 
 def _launch_difference(
@@ -121,7 +139,9 @@ def _launch_difference(
         return _other_ir(reference, candidate, parameters)
     if reference.grid != candidate.grid:
         return f"the grid is {_grid(reference.grid)}, the candidate's {_grid(candidate.grid)}"
-    table = next((arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None)
+    table = next(
+        (arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None
+    )
     if table is not None:
         return f"{table.name} is in a list of arrays, which the candidate cannot be compared on"
     known = quantities(reference.args)
@@ -131,7 +151,9 @@ def _launch_difference(
         if role is None:
             continue
         if role >= len(known):
-            return f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
+            return (
+                f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
+            )
         difference = _value_difference(known, role, value, storages)
         if difference is not None:
             return difference
