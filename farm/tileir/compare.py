@@ -112,8 +112,7 @@ def _by_position(reference: Entry, candidate: Entry, mapping: ParameterMapping) 
 
 def _hints_differ(reference: Lowering, candidate: Lowering) -> Difference:
     places = tuple(
-        Place(operation="entry", span=side.entry.span, source=side.entry.source)
-        for side in (reference, candidate)
+        Place(operation="entry", span=side.entry.span, source=side.entry.source) for side in (reference, candidate)
     )
     sentence = f"The entry has the hints {{{reference.hints}}}, in the candidate {{{candidate.hints}}}."
     return Difference(kind=DifferenceKind.HINT, reference=places[0], candidate=places[1], sentence=sentence)

@@ -103,9 +103,7 @@ def parameters_differ(pair: Pair, bound: int) -> Mismatch:
     a, b = pair.reference, pair.candidate
     if a.type != b.type:
         return types_differ(pair)
-    sentence = (
-        f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, "
-    )
+    sentence = f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, "
     sentence += f"which stands for the reference's parameter {bound}."
     return mismatch(DifferenceKind.DATA_FLOW, pair, sentence)
 

@@ -32,9 +32,7 @@ class Lowering:
         self.combiner_depth = 0
         self.regions = RegionLowering(self)
         self.params = tuple(
-            self.graph.pure(
-                "param", (index,), (), param.type, Origin(f"%{param.name}", param.span, entry.source)
-            )
+            self.graph.pure("param", (index,), (), param.type, Origin(f"%{param.name}", param.span, entry.source))
             for index, param in enumerate(entry.params)
         )
         for index, (param, node) in enumerate(zip(entry.params, self.params, strict=True)):
@@ -109,17 +107,13 @@ class Lowering:
     def results(self, op: Op, node: Node, origin: Origin) -> tuple[Node, ...]:
         """The nodes of an operation's results."""
         types = [value.type for value in op.results for _ in range(value.count)]
-        return tuple(
-            self.s.make("result", (str(at),), (node,), type_, origin) for at, type_ in enumerate(types)
-        )
+        return tuple(self.s.make("result", (str(at),), (node,), type_, origin) for at, type_ in enumerate(types))
 
     def _check_types(self, op: Op, operands: list[Node]) -> None:
         known = {node.type for node in operands} | {value.type for value in op.results}
         for type_ in op.operand_types:
             if type_ not in known:
-                raise unreadable(
-                    op.span, f"`{op.name}` is written with {type_.text}, which no operand of it has"
-                )
+                raise unreadable(op.span, f"`{op.name}` is written with {type_.text}, which no operand of it has")
 
     def _assume(self, op: Op, region: Region) -> None:
         self.s.note(RuleId.ASSUME)
