@@ -6,7 +6,7 @@ from farm.tileir.facts import Facts
 from farm.tileir.graph import Graph, Node, Origin, Region, Role
 from farm.tileir.memory import memory_roles, padded_load, with_token
 from farm.tileir.model import Entry, Item, Op, Use
-from farm.tileir.ops import LOADS, PURE
+from farm.tileir.ops import ELEMENTWISE, LOADS, PURE
 from farm.tileir.regions import RegionLowering
 from farm.tileir.rules import RuleId
 from farm.tileir.scope import Scope, unreadable
@@ -110,7 +110,11 @@ class Lowering:
         return tuple(self.s.make("result", (str(at),), (node,), type_, origin) for at, type_ in enumerate(types))
 
     def _check_types(self, op: Op, operands: list[Node]) -> None:
-        known = {node.type for node in operands} | {value.type for value in op.results}
+        known = {node.type for node in operands}
+        if op.name not in ELEMENTWISE or op.result_types:
+            known |= {value.type for value in op.results}
+        elif any(node.type not in op.operand_types for node in operands):
+            raise unreadable(op.span, f"an operand of `{op.name}` is no {op.operand_types[-1].text}")
         for type_ in op.operand_types:
             if type_ not in known:
                 raise unreadable(op.span, f"`{op.name}` is written with {type_.text}, which no operand of it has")
@@ -161,9 +165,11 @@ class Lowering:
         attrs, operands, roles = self.parts(op)
         if not op.results:
             return
+        if op.name in ("cmpi", "cmpf"):
+            origin.predicate = attrs[0]
         type_ = op.results[0].type
         node = self.s.make(op.name, attrs, operands, type_, origin, roles)
-        single = len(op.results) == 1 and op.results[0].count == 1
+        single = len(op.results) == 1 and op.results[0].count == 1 and op.name != "get_index_space_shape"
         self.scope.define_all(op, (node,) if single else self.results(op, node, origin))
 
     def _effect(self, op: Op, region: Region, origin: Origin) -> None:

@@ -46,7 +46,7 @@ MUTATIONS = (
     Mutation("padding of a view", r"padding_value = \w+", "padding_value = nan", everywhere=True),
     Mutation("padding of a view dropped", r"padding_value = \w+, ", "", everywhere=True),
     Mutation("strides of a view", r"strides=\[\?,1\]", "strides=[?,2]", everywhere=True),
-    Mutation("element type", r"(?<=x)f16", "bf16", everywhere=True),
+    Mutation("element type", r"tensor_view<\?x\?xf16", "tensor_view<?x?xbf16", everywhere=True),
     Mutation("integer constant", r"(constant <i\d\d: )(\d+)>", _next_integer),
     Mutation("float constant", r"constant <(f\d\d): [01]\.0+e\+00>", r"constant <\1: 5.000000e-01>"),
     Mutation("dimension of a reduction", r"dim=1 identities", "dim=0 identities"),
@@ -71,7 +71,9 @@ MUTATIONS = (
     Mutation("operands of a subtraction", r"= subf (%\S+), (%\S+)", r"= subf \2, \1"),
     Mutation("operands of a comparison", r"(= cmpi less_than) (%\S+), (%\S+), un", r"\1 \3, \2, un"),
     Mutation("order of indices", r"(view_tko [^\[]*)\[(%\w+), (%\w+)\]", r"\1[\3, \2]"),
-    Mutation("extent for stride", r"shape = \[(%\w+), (%\w+)\], strides = \[%\w+", r"shape = [\1, \2], strides = [\2"),
+    Mutation(
+        "extent for stride", r"shape = \[(%\w+), (%\w+)\], strides = \[%\w+", r"shape = [\1, \2], strides = [\2"
+    ),
     Mutation("order of extents", r"shape = \[(%\w+), (%\w+)\]", r"shape = [\2, \1]"),
     Mutation("loop starts elsewhere", r"in \((%\w+) to (\S+), step (%\w+)\)", r"in (\3 to \2, step \3)"),
     Mutation("loop steps otherwise", r"in \((%\w+) to (\S+), step (%\w+)\)", r"in (\1 to \2, step \2)"),
@@ -79,12 +81,11 @@ MUTATIONS = (
     Mutation("loop carries the old value", r"continue %16, %14", "continue %16, %iterArg1"),
     Mutation("loop continues with another value", r"continue %28", "continue %27"),
     Mutation("loop ends with another value", r"break %arg11", "break %arg9"),
-    Mutation("loop's other result", r"for#1", "for#0"),
     Mutation("branch on the opposite", r"(?<=yield )%27, %27", "%0, %27"),
     Mutation("mask dropped", r"(store_ptr_tko weak %\S+ %\w+), %\w+ (.*), tile<\w+xi1> ->", r"\1 \2 ->"),
     Mutation("store dropped", r"(?m)^ +%\w+ = store_ptr_tko .*\n(?=  return)", ""),
     Mutation("store repeated", r"(?m)^( +)%\w+( = store_.*)\n", r"\g<0>\1%again\2\n"),
-    Mutation("another block index", r"%blockId_x(?=[,\]] )", "%blockId_y"),
+    Mutation("another block index", r"(?<=[ \[])%blockId_x(?=[\],])(?!, %blockId_y)", "%blockId_y"),
     Mutation("another value stored", r"(store_view_tko weak) %26, (?=.*tile<32xi32>, part)", r"\1 %tile, "),
 )
 
