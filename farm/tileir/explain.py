@@ -51,6 +51,8 @@ def explain(found: Mismatch, matcher: Matcher) -> Difference:
                 kind = DifferenceKind.PREDICATE
                 sentence = f"`{reference.op}` asks `{asked[0]}`, in the candidate `{asked[1]}`."
         else:
+            if kind is DifferenceKind.OPERATION and matcher.occurs(found.pair):
+                kind = DifferenceKind.DATA_FLOW
             kind = _seen_from_access(kind, found.pair)
             if found.pair.role is not None and found.pair.parent is not None:
                 sentence += f" It is the {found.pair.role} of `{found.pair.parent.reference.op}`."

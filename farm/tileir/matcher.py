@@ -68,6 +68,10 @@ class Matcher:
             [self._colours[1][node.id] for node in pair.candidate.operands],
         )
 
+    def occurs(self, pair: Pair) -> bool:
+        """Whether what the candidate has here occurs elsewhere in the reference."""
+        return self._colours[1][pair.candidate.id] in self._colours[0]
+
     def run(self) -> Mismatch | None:
         """None if everything that the reference does the candidate does and the other way round."""
         reference, candidate = self._sides

@@ -95,9 +95,8 @@ def test_promising_more_less_or_something_else_is_a_difference(candidate: str) -
 
 def test_a_promise_made_under_a_condition_is_not_one_made_always() -> None:
     store = "%s = store_ptr_tko weak %q, %zero token=%t : tile<ptr<f32>>, tile<f32> -> token\n"
-    always = scalar(
-        f"  %a = assume div_by<8>, %n : tile<i32>\n  if %c {{\n    {store}  }}\n  %v = addi %n, %m : tile<i32>"
-    )
+    promise, end = "  %a = assume div_by<8>, %n : tile<i32>\n", "  %v = addi %n, %m : tile<i32>"
+    always = scalar(f"{promise}  if %c {{\n    {store}  }}\n{end}")
     sometimes = scalar(f"  if %c {{\n  {promise}    {store}  }}\n{end}")
     result = compare(parse(always), parse(sometimes))
     assert result.difference is not None
