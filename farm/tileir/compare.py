@@ -9,6 +9,7 @@ from farm.errors import TileIRError
 from farm.tileir.difference import Difference, DifferenceKind, Place
 from farm.tileir.explain import VAGUE, access, explain
 from farm.tileir.facts_match import facts_differ
+from farm.tileir.forms import Forms
 from farm.tileir.hints import compared_targets
 from farm.tileir.identical import identical
 from farm.tileir.lower import Lowering, param_types
@@ -70,10 +71,11 @@ def compare(
         return Comparison(same=True, rules=(), difference=None, parameters=tuple(range(len(theirs.params))))
     targets = (gpu,) if gpu else compared_targets(reference, candidate)
     attempts: list[_Attempt] = []
+    forms = Forms()
     for level in Level:
         sides = (
-            Lowering(ours, level=level, targets=targets, known=knowns[0]),
-            Lowering(theirs, level=level, targets=targets, known=knowns[1]),
+            Lowering(ours, level=level, targets=targets, forms=forms, known=knowns[0]),
+            Lowering(theirs, level=level, targets=targets, forms=forms, known=knowns[1]),
         )
         attempts.append(_at_level(sides[0], sides[1], by_position))
         if attempts[-1].result.same:
