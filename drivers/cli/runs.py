@@ -22,7 +22,7 @@ from drivers.cli.options import (
 )
 from drivers.cli.output import emit, note
 from drivers.cli.tables import ops_table, run_table, status_table
-from drivers.cli.watch import LiveTable, PlainLines, Progress, wait_until_settled
+from drivers.cli.watch import LiveTable, PlainLines, Progress, Vigil, wait_until_settled
 from drivers.one_shot import run_here
 from drivers.requests import SubmitRequest, look_command
 from farm.job import Accept, JobState, Run
@@ -180,7 +180,7 @@ def _wait(wires: Wiring, run: Run, *, as_json: bool, between: Callable[[], None]
         view = wait_until_settled(
             lambda: service.run(run),
             _progress(wires, as_json=as_json),
-            between or (lambda: wires.pause(POLL_S)),
+            between or Vigil(pause=lambda: wires.pause(POLL_S), stopped=wires.stopped, say=note),
         )
     except KeyboardInterrupt:
         view = service.run(run)

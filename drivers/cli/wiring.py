@@ -44,6 +44,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
         toolchain=lambda: UserToolchain(machine.settings, environ),
         advance=machine.advance,
         target_path=machine.target_path,
+        stopped=machine.stopped,
         pause=time.sleep,
         clock=time.time,
     )
@@ -100,6 +101,10 @@ class Machine:
     def target_path(self, repo: str) -> str:
         """Where a repo's branches can be looked at."""
         return self.repositories.location(repo)
+
+    def stopped(self) -> bool:
+        """Whether the embedded farm does not run; with a broker of its own, workers may be anywhere."""
+        return self.settings.broker.url is None and not embedded.status(self.settings).running
 
     def doctor(self) -> DoctorView:
         """All checks of this machine."""

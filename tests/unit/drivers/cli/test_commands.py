@@ -70,6 +70,7 @@ class Command:
             toolchain=lambda: self._toolchain,
             advance=lambda: self._advance,
             target_path=lambda repo: f"/at/{repo}",
+            stopped=lambda: False,
             pause=self._pause,
             clock=lambda: self.bench.now,
         )
