@@ -75,9 +75,9 @@ class Machine:
     def service(self, *, embedded: bool = True) -> FarmService:
         """The service; see ServiceMaker."""
         state = self.settings.state
-        checks: list[Callable[[], object]] = [self._need_engine, self._need_toolchain, self._need_space]
+        checks: list[Callable[[], object]] = [self._need_space, self._need_engine, self._need_toolchain]
         if embedded:
-            checks.append(self._need_workers)
+            checks = [self._need_broker, *checks, self._need_workers]
         return FarmService(
             ledger=self.ledger,
             reader=Reader(
@@ -166,7 +166,9 @@ class Machine:
     def _need_workers(self) -> None:
         if self.settings.broker.url is None:
             embedded.up(self.settings)
-        else:
+
+    def _need_broker(self) -> None:
+        if self.settings.broker.url is not None:
             RedisLink(self.settings.broker.url).ping()
 
     def _broker_problems(self) -> tuple[str, ...] | None:
