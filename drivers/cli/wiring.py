@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from containers import toolchain
@@ -96,7 +96,13 @@ class Machine:
 
     def advance(self) -> Callable[[str], float | None]:
         """One step of a job, in this process."""
-        return partial(advance, Runtime(embedded.connected(self.settings)))
+        runtime = Runtime(embedded.connected(self.settings))
+
+        def take(job_id: str) -> float | None:
+            due = advance(runtime, job_id)
+            return None if due is None else due.after_s
+
+        return take
 
     def target_path(self, repo: str) -> str:
         """Where a repo's branches can be looked at."""
