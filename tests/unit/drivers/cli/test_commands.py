@@ -200,7 +200,7 @@ def test_logs_follow_a_job_until_it_rests(farm: Command) -> None:
     farm.script = [lambda: farm.bench.accept(f"{run.id}.relu")]
     text = farm.run("logs", "relu", "-f").stdout
     assert text.count("submitted") == 1
-    assert "to accepted" in text.splitlines()[-1]
+    assert "-> accepted" in text.splitlines()[-1]
 
 
 def test_diagnose_of_an_accepted_job_names_its_commit(farm: Command) -> None:
