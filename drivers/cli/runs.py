@@ -174,7 +174,10 @@ def one_shot(
 
 
 def _wait(wires: Wiring, run: Run, *, as_json: bool, between: Callable[[], None] | None = None) -> None:
-    """Show progress until the run is settled, write its report, print the outcome, end with its exit code."""
+    """Show progress until the run is settled, write its report, print the outcome, end with its exit code.
+
+    `between` does the run's work between two looks, where no worker does.
+    """
     service = wires.service(embedded=False)
     try:
         view = wait_until_settled(
@@ -184,7 +187,9 @@ def _wait(wires: Wiring, run: Run, *, as_json: bool, between: Callable[[], None]
         )
     except KeyboardInterrupt:
         view = service.run(run)
-        note(f"the run goes on; watch it: farm status {run.id} --wait; end it: farm cancel {run.id}")
+        goes_on = f"the run goes on; watch it: farm status {run.id} --wait"
+        rests = "the run rests where it is; `farm up` goes on with it"
+        note(f"{goes_on if between is None else rests}; end it: farm cancel {run.id}")
         raise typer.Exit(view.exit_code) from None
     service.report(run)
     view = service.run(run)

@@ -109,9 +109,7 @@ def test_without_a_toolchain_the_refusal_says_how_to_install_it(farm: FarmComman
     if not probe(os.environ).answers:
         pytest.skip("no container engine")
     nowhere = str(tmp_path / "none")
-    assert "farm toolchain install" in farm.refused(
-        "submit", "--ops", "relu", code=1, TILEFARM_TOOLCHAIN=nowhere
-    )
+    assert "farm toolchain install" in farm.refused("submit", "--ops", "relu", code=1, TILEFARM_TOOLCHAIN=nowhere)
 
 
 def test_without_space_or_redis_nothing_is_stored(farm: FarmCommand) -> None:

@@ -181,6 +181,11 @@ def test_one_shot_takes_the_steps_in_this_process(farm: Command) -> None:
     assert view.counts == {"accepted": 1}
 
 
+def test_ctrl_c_in_a_one_shot_says_that_the_run_rests(farm: Command) -> None:
+    farm.script = [interrupt]
+    assert "rests where it is" in farm.run("one-shot", "relu", code=0).stderr
+
+
 def test_show_logs_and_diagnose_describe_one_job(farm: Command) -> None:
     run = farm.submitted("relu")
     result = farm.bench.keep(stage_b_failed().result)
