@@ -248,14 +248,24 @@ def test_a_step_whose_lease_went_to_another_stops_before_its_push_and_writes_not
 def test_a_job_whose_worker_vanished_too_often_is_failed_with_a_trace(bench):
     b = bench(lost_leases=2)
     b.go(*TO_RUNNING)
+    b.ledger.acquire(b.id, "dies", ttl_s=-1)
+    assert b.go(Wait(after_s=0.0)) is not None
     for _ in range(2):
         b.ledger.acquire(b.id, "dies", ttl_s=-1)
-    assert b.go(Wait(after_s=1.0)) is not None
+    assert b.go(Wait(after_s=0.0)) is None
+    assert (b.job.state, b.job.fault) == (JobState.FAILED, Fault.INFRA)
+    assert "vanished 2 times" in b.job.summary
+    assert b.ledger.attempts(b.id)[0].trace == "e" * 64
+
+
+def test_a_job_that_kills_its_worker_even_while_it_is_cleaned_up_ends_without_that(bench):
+    b = bench(lost_leases=2)
+    b.go(*TO_RUNNING)
     for _ in range(3):
         b.ledger.acquire(b.id, "dies", ttl_s=-1)
-    assert b.go(Wait(after_s=1.0)) is None
-    assert (b.job.state, b.job.fault) == (JobState.FAILED, Fault.INFRA)
-    assert "vanished 3 times" in b.job.summary
+    b.go(Wait(after_s=0.0))
+    assert b.job.state is JobState.FAILED
+    assert b.spine.abandoned == []
 
 
 def test_a_listener_that_raises_does_not_concern_the_job(tmp_path, caplog):
