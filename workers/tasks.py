@@ -5,7 +5,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, assert_never
 
 from celery import Celery
@@ -19,7 +19,19 @@ from farm.retry import After, Counts, Decision, decide, same_inputs
 from farm.settings import Settings
 from workers.leases import HeldLease, leased, owner_name
 from workers.reconciler import REAP
-from workers.spine import Advance, Failed, Listener, Notes, Park, Spine, StepOutcome, Wait, named
+from workers.spine import (
+    Advance,
+    Failed,
+    Listener,
+    ListenerFactory,
+    Notes,
+    Park,
+    Spine,
+    SpineFactory,
+    StepOutcome,
+    Wait,
+    named,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +39,17 @@ _log = logging.getLogger(__name__)
 class Runtime:
     """What tasks work with; ledger connections and spine are made at first use, after the fork."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        spine: SpineFactory | None = None,
+        listeners: Sequence[ListenerFactory] | None = None,
+    ) -> None:
+        """Factories that are not given are those that the settings name."""
         self.settings = settings
+        self._spine_factory = spine
+        self._listener_factories = listeners
         self.ledger = Ledger(settings.ledger_url)
         self._pid: int | None = None
 
@@ -54,10 +75,13 @@ class Runtime:
         if self._pid == os.getpid():
             return
         self._owner = owner_name()
-        self._spine: Spine = named(self.settings.worker.spine)(self.settings, self.ledger)
-        self._listeners: tuple[Listener, ...] = tuple(
-            named(path)(self.settings, self.ledger) for path in self.settings.worker.listeners
-        )
+        worker = self.settings.worker
+        build = self._spine_factory or named(worker.spine)
+        listeners = self._listener_factories
+        if listeners is None:
+            listeners = [named(path) for path in worker.listeners]
+        self._spine: Spine = build(self.settings, self.ledger)
+        self._listeners: tuple[Listener, ...] = tuple(make(self.settings, self.ledger) for make in listeners)
         self._pid = os.getpid()
 
 

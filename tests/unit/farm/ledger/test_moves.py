@@ -74,7 +74,8 @@ def test_every_transition_of_the_table_is_written_once(ledger, submit, clock, st
     assert (after.state, after.updated_at, after.fence) == (to, clock.now, grant.job.fence)
     assert after.parked_from == (state if to is JobState.PARKED else None)
     last = ledger.events(job=job.id)[-1].event
-    assert isinstance(last, Moved) and (last.source, last.to, last.fence) == (state, to, grant.job.fence)
+    assert isinstance(last, Moved)
+    assert (last.source, last.to, last.fence) == (state, to, grant.job.fence)
     with pytest.raises(StaleFence):
         ledger.move(grant.job, to, change_for(to))
 

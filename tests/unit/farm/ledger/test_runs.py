@@ -28,7 +28,8 @@ def test_unusable_ops_are_refused_and_nothing_is_stored(ledger, ops):
         ledger.submit(
             recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=ops
         )
-    assert ledger.runs() == () and ledger.jobs() == ()
+    assert ledger.runs() == ()
+    assert ledger.jobs() == ()
 
 
 def test_a_run_without_attempts_is_refused(ledger):
