@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from farm.analysis import ArrayArg, ConstantArg, ScalarArg, Signature
-from farm.recipes.cutile_rs.plan import Entry, EntryGeneric, EntryParam, GenericRole, ParamRole, Quantity
+from farm.recipes.cutile_rs.plan import (
+    ELEMENT_BYTES,
+    Entry,
+    EntryGeneric,
+    EntryParam,
+    GenericRole,
+    ParamRole,
+    Quantity,
+    promise,
+)
 
 #: Divisors beyond this are of no use to the compiler.
 MOST_DIVISOR = 16
@@ -73,9 +82,10 @@ def _generic(generic: EntryGeneric, args: dict[str, Any]) -> str:
         case GenericRole.DIVISOR:
             if isinstance(arg, ArrayArg):
                 return str(divisor(_quantity(arg, generic.quantity, generic.axis)))
-        case GenericRole.UNIT:
-            if isinstance(arg, ArrayArg):
-                return str(_quantity(arg, generic.quantity, generic.axis) == 1).lower()
+        case GenericRole.PROMISE:
+            if isinstance(arg, ArrayArg) and generic.quantity is not None:
+                value = _quantity(arg, generic.quantity, generic.axis)
+                return str(promise(generic.quantity, value, ELEMENT_BYTES.get(arg.dtype, 1)))
     raise NotInstantiable(f"signature {signature_name(args)} has no {generic.role.value} {generic.source}")
 
 

@@ -4,12 +4,28 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+#: Bytes of an element; types not named here have one.
+ELEMENT_BYTES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2}
+
+
 class Quantity(StrEnum):
     """A number that the host knows about an array."""
 
     POINTER = "pointer"  #: address of element 0
     EXTENT = "extent"  #: shape[axis]
     STRIDE = "stride"  #: strides[axis], elements
+
+
+def promise(quantity: Quantity, value: int, element_bytes: int) -> int:
+    """What the source's launcher promises its compiler of a quantity with this value: 0 that it is 1, else
+    a power of two that divides it (1: nothing). Extents and strides are in elements, a pointer in bytes."""
+    if quantity is Quantity.POINTER:
+        return 16 if value % 16 == 0 else 1
+    if value == 1:
+        return 0
+    if quantity is Quantity.EXTENT:
+        return 16 if value % 16 == 0 else 1
+    return 16 // element_bytes if value * element_bytes % 16 == 0 else 1
 
 
 class ParamRole(StrEnum):
@@ -28,7 +44,7 @@ class GenericRole(StrEnum):
     ELEMENT = "element"  #: element type of the array
     CONSTANT = "constant"  #: value of the kernel's constant parameter
     DIVISOR = "divisor"  #: largest power of two, at most 16, that divides the quantity of the array
-    UNIT = "unit"  #: `bool`: whether the quantity of the array is 1
+    PROMISE = "promise"  #: `i32`: what the source's launch promises of the quantity, see `promise`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +66,8 @@ class EntryGeneric:
     role: GenericRole
     source: str  #: name of the Python kernel's parameter it comes from
     rust_type: str  #: `type`, `i32`, `bool`
-    quantity: Quantity | None = None  #: for DIVISOR and UNIT
-    axis: int | None = None  #: for DIVISOR and UNIT
+    quantity: Quantity | None = None  #: for DIVISOR and PROMISE
+    axis: int | None = None  #: for DIVISOR and PROMISE
 
 
 @dataclass(frozen=True, kw_only=True)

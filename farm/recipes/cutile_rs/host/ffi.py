@@ -28,9 +28,53 @@ def write_ffi(plan: KernelPlan, exports: Sequence[Export], header: str) -> str:
             "    1 << value.trailing_zeros().min(4)",
             "}",
         ]
+    generics = [item for export in exports for item in export.entry.generics]
+    lines += _promises({item.quantity for item in generics if item.role is GenericRole.PROMISE})
     for export in exports:
         lines += ["", *_function(export)]
     return "\n".join(lines) + "\n"
+
+
+def _promises(quantities: set[Quantity | None]) -> Iterator[str]:
+    """Functions that give the generics of role PROMISE, for the quantities that occur."""
+    if Quantity.POINTER in quantities:
+        yield from (
+            "",
+            "/// Alignment that the kernel may rely on, bytes.",
+            "fn promised_pointer(address: i64) -> i64 {",
+            "    if address % 16 == 0 { 16 } else { 1 }",
+            "}",
+        )
+    if Quantity.EXTENT in quantities:
+        yield from (
+            "",
+            "/// What the kernel may rely on: 0 says that the extent is 1, else what divides it.",
+            "fn promised_extent(extent: i64) -> i64 {",
+            "    match extent {",
+            "        1 => 0,",
+            "        _ if extent % 16 == 0 => 16,",
+            "        _ => 1,",
+            "    }",
+            "}",
+        )
+    if Quantity.STRIDE in quantities:
+        yield from (
+            "",
+            "/// What the kernel may rely on: 0 says that the stride is 1, else what divides it (16 bytes or nothing).",
+            "fn promised_stride(stride: i64, dtype: i32) -> i64 {",
+            "    let bytes = match dtype {",
+            "        4 => 8,",
+            "        0 | 3 => 4,",
+            "        1 | 2 => 2,",
+            "        _ => 1,",
+            "    };",
+            "    match stride {",
+            "        1 => 0,",
+            "        _ if stride * bytes % 16 == 0 => 16 / bytes,",
+            "        _ => 1,",
+            "    }",
+            "}",
+        )
 
 
 def _uses(plan: KernelPlan, exports: Sequence[Export], roles: set[ParamRole]) -> Iterator[str]:
@@ -187,8 +231,19 @@ def _generic(export: Export, item: EntryGeneric) -> str:
             return f"{_number(export, item.source)}.to_string()"
         case GenericRole.DIVISOR:
             return f"divisor({_quantity(export, item)}).to_string()"
-        case GenericRole.UNIT:
-            return f"({_quantity(export, item)} == 1).to_string()"
+        case GenericRole.PROMISE:
+            return f"{_promise(export, item)}.to_string()"
+
+
+def _promise(export: Export, item: EntryGeneric) -> str:
+    value = _quantity(export, item)
+    match item.quantity:
+        case Quantity.POINTER | None:
+            return f"promised_pointer({value})"
+        case Quantity.EXTENT:
+            return f"promised_extent({value})"
+        case Quantity.STRIDE:
+            return f"promised_stride({value}, {export.arrays[item.source]}_d.dtype)"
 
 
 def _number(export: Export, source: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from farm.analysis import ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
 from farm.recipes.cutile_rs.kernel.build import Builder
 from farm.recipes.cutile_rs.kernel.evaluate import Evaluator, Returned
-from farm.recipes.cutile_rs.kernel.model import Array, DType, Known, Node, TileType
+from farm.recipes.cutile_rs.kernel.helpers import PROMISES
+from farm.recipes.cutile_rs.kernel.model import Array, Block, DType, Known, Layout, Node, TileType
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import optimise, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal, Split
@@ -56,11 +57,12 @@ class EntryWriter:
             self.names.fresh(generic)
         self.names.arrays.update({n: self.names.reserve(n) for n in self.arrays})
         self.names.params.update({n: self.names.reserve(n) for n in self.scalars})
-        units = {name: self._units(name, root) for name in self.arrays}
-        printer = Printer(self.names, units)
+        printer = Printer(self.names, self._layouts(root))
         body = printer.body(root)
-        text = "\n".join(body)
-        params, generics, opening = self._interface(text, root)
+        params, generics, opening = self._interface("\n".join(body))
+        for helper, needed in (("aligned", "aligned::<"), ("measured", "measured::<")):
+            if any(needed in line for line in opening):
+                printer.helpers[helper] = PROMISES[helper]
         return self._assembled(name, params, generics, [*opening, *body], printer)
 
     # ---- what the parameters are ---------------------------------------------------------
@@ -135,83 +137,86 @@ class EntryWriter:
             found.append((arg.shape if quantity == "extent" else arg.strides)[axis])
         return tuple(found)
 
-    def _units(self, array: str, root: object) -> tuple[bool, ...]:
-        """Per axis: the stride is 1 in every lane, and the entry relies on it."""
-        units = []
-        for axis in range(self.arrays[array].rank):
-            unit = set(self._values("stride", array, axis)) == {1}
-            units.append(unit)
-        return tuple(units)
+    def _ones(self, quantity: str, array: str, *, decide: bool) -> tuple[bool, ...]:
+        """Per axis: the extent or stride is 1 in every lane, which the entry then relies on.
 
-    def _interface(
-        self, text: str, root: object
-    ) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
+        With `decide`, lanes that disagree get entries of their own: the target's view types state it.
+        """
+        known = []
+        for axis in range(self.arrays[array].rank):
+            values = self._values(quantity, array, axis)
+            text = f"{array}.shape[{axis}] == 1" if quantity == "extent" else f"{array}.stride({axis}) == 1"
+            ones = {value == 1 for value in values}
+            if decide and len(ones) > 1:
+                raise Split(self.definition, tuple(text if v == 1 else f"not {text}" for v in values))
+            if ones == {True} and (quantity == "stride" or decide):
+                self.build.guards[text] = None
+                known.append(True)
+            else:
+                known.append(False)
+        return tuple(known)
+
+    def _layouts(self, root: Block) -> dict[str, Layout]:
+        """What the entry's text relies on about each array that it uses."""
+        layouts = {}
+        for name in self.arrays:
+            ops = {n.op for n in walk(root) if n.attrs.get("array") == self.arrays[name]}
+            viewed = bool(ops & {"load", "store", "num_tiles"})
+            if ops:
+                layouts[name] = Layout(
+                    viewed=viewed,
+                    unit_strides=self._ones("stride", name, decide=viewed),
+                    unit_extents=self._ones("extent", name, decide=True)
+                    if viewed
+                    else (False,) * self.arrays[name].rank,
+                )
+        return layouts
+
+    def _interface(self, text: str) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
         params: list[EntryParam] = []
-        units: list[EntryGeneric] = []
+        promises: list[EntryGeneric] = []
         opening: list[str] = []
         for name in self.kernel.parameters:
             if name in self.arrays:
-                params += self._array_params(name, text, units, opening)
-            elif name in self.scalars and _uses(text, self.names.params.get(name, "")):
+                params += self._array_params(name, text, promises, opening)
+            elif name in self.scalars and uses(text, self.names.params[name]):
                 rust = self.names.params[name]
                 params.append(
                     EntryParam(name=rust, role=ParamRole.SCALAR, source=name, rust_type=SCALARS[self.scalars[name]])
                 )
-        return params, [*self._elements(params), *self._constants(text), *units], opening
+        return params, [*self._elements(params), *self._constants(text), *promises], opening
 
     def _array_params(
-        self, name: str, text: str, units: list[EntryGeneric], opening: list[str]
+        self, name: str, text: str, promises: list[EntryGeneric], opening: list[str]
     ) -> list[EntryParam]:
-        array, rust = self.arrays[name], self.names.array(name)
-        element = array.dtype.code
-        pointer = self._is_pointer(name)
-        if not _uses(text, rust) and not any(f"{rust}_{kind}" in text for kind in ("dim", "stride")):
-            return []
-        if not pointer:
-            shape = ", ".join(["-1"] * array.rank)
-            found = [
-                EntryParam(
-                    name=rust, role=ParamRole.TENSOR, source=name, rust_type=f"&Tensor<{element}, {{ [{shape}] }}>"
+        rust, element = self.names.array(name), self.arrays[name].dtype.code
+        found = []
+        if uses(text, rust):
+            generic = f"{rust.upper()}_ALIGN"
+            found.append(EntryParam(name=rust, role=ParamRole.POINTER, source=name, rust_type=f"*mut {element}"))
+            promises.append(
+                EntryGeneric(
+                    name=generic, role=GenericRole.PROMISE, source=name, rust_type="i32", quantity=Quantity.POINTER
                 )
-            ]
-            for axis in range(array.rank):
-                if _uses(text, f"{rust}_dim{axis}"):
-                    opening.append(f"let {rust}_dim{axis}: i32 = get_shape_dim({rust}.shape(), {axis}i32);")
-            return found
-        found = [EntryParam(name=rust, role=ParamRole.POINTER, source=name, rust_type=f"*mut {element}")]
-        for quantity, role, kind in (
-            ("extent", ParamRole.EXTENT, "dim"),
-            ("stride", ParamRole.STRIDE, "stride"),
+            )
+            opening.append(f"let {rust}: *mut {element} = unsafe {{ aligned::<{element}, {generic}>({rust}) }};")
+        for role, quantity, kind in (
+            (ParamRole.EXTENT, Quantity.EXTENT, "dim"),
+            (ParamRole.STRIDE, Quantity.STRIDE, "stride"),
         ):
-            for axis in range(array.rank):
+            for axis in range(self.arrays[name].rank):
                 measure = f"{rust}_{kind}{axis}"
-                if not _uses(text, measure):
-                    if quantity == "stride" and set(self._values(quantity, name, axis)) == {1}:
-                        self.build.guards[f"{name}.stride({axis}) == 1"] = None
+                if not uses(text, measure):
                     continue
                 found.append(EntryParam(name=measure, role=role, source=name, axis=axis, rust_type="i32"))
-                bounded = f"unsafe {{ assume_bounds_lower::<_, 0>({measure}) }}"
-                if 1 in self._values(quantity, name, axis):
-                    generic = f"{rust.upper()}_{kind.upper()}{axis}_IS_1"
-                    units.append(
-                        EntryGeneric(
-                            name=generic, role=GenericRole.UNIT, source=name, rust_type="bool",
-                            quantity=Quantity(quantity), axis=axis,
-                        )  # fmt: skip
-                    )
-                    bounded = f"if {generic} {{ 1i32 }} else {{ {bounded} }}"
-                opening.append(f"let {measure}: i32 = {bounded};")
+                promises.append(
+                    EntryGeneric(
+                        name=measure.upper(), role=GenericRole.PROMISE, source=name, rust_type="i32",
+                        quantity=quantity, axis=axis,
+                    )  # fmt: skip
+                )
+                opening.append(f"let {measure}: i32 = unsafe {{ measured::<{measure.upper()}>({measure}) }};")
         return found
-
-    def _is_pointer(self, name: str) -> bool:
-        accesses = {n.op for n in walk(self.build.block) if isinstance(n.attrs.get("array"), Array) and n.attrs["array"].name == name}
-        if accesses & {"gather", "scatter"} and accesses & {"load", "store", "num_tiles"}:
-            raise Refusal(
-                self.definition,
-                f"{name} is accessed both by index and by tile",
-                "use ct.gather and ct.scatter, or ct.load and ct.store, for one array",
-            )
-        return not accesses & {"load", "store", "num_tiles"}
 
     def _elements(self, params: list[EntryParam]) -> list[EntryGeneric]:
         used = {p.source for p in params}
@@ -227,7 +232,7 @@ class EntryWriter:
     def _constants(self, text: str) -> list[EntryGeneric]:
         found = []
         for name, code in self.constants.items():
-            if _uses(text, code):
+            if uses(text, code):
                 flag = type(self._argument(self.lanes[0], name).value) is bool  # type: ignore[union-attr]
                 found.append(
                     EntryGeneric(
@@ -287,7 +292,8 @@ class EntryWriter:
             raise Limit(what=f"the hint {sorted(other)[0]}", since=None).refuse(
                 self.definition, "leave the hint out of the kernel's decorator"
             )
-        return f"optimization_hints = ({self.gpu} = ({', '.join(said)},),)" if said else ""
+        said.append("max_divisibility = 1")
+        return f"optimization_hints = ({self.gpu} = ({', '.join(said)},),)"
 
 
 def _about_generic(generic: EntryGeneric) -> str:
@@ -296,8 +302,11 @@ def _about_generic(generic: EntryGeneric) -> str:
             return f"element type of `{generic.source}`"
         case GenericRole.CONSTANT:
             return f"the constant `{generic.source}`"
-        case GenericRole.UNIT:
-            return f"whether {generic.quantity} {generic.axis} of `{generic.source}` is 1"
+        case GenericRole.PROMISE if generic.quantity is Quantity.POINTER:
+            return f"alignment of `{generic.source}`, bytes"
+        case GenericRole.PROMISE:
+            what = f"{generic.quantity} {generic.axis} of `{generic.source}`"
+            return f"0 when {what} is 1, else a power of two that divides it"
         case GenericRole.DIVISOR:
             return f"a power of two that divides the {generic.quantity} of `{generic.source}`"
 
@@ -316,7 +325,7 @@ def _about_param(param: EntryParam) -> str:
             return f"the scalar `{param.source}`"
 
 
-def _uses(text: str, name: str) -> bool:
+def uses(text: str, name: str) -> bool:
     if not name:
         return False
     tree_free = text

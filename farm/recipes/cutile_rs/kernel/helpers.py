@@ -31,6 +31,42 @@ class Access:
         return "_".join(parts)
 
 
+#: How the launcher's knowledge of pointers, extents and strides reaches the compiler.
+PROMISES = {
+    "aligned": """\
+    /// A pointer whose address `BYTES` divides.
+    ///
+    /// # Safety
+    /// It does.
+    unsafe fn aligned<E: ElementType, const BYTES: i32>(x: *mut E) -> *mut E {
+        if BYTES > 1i32 {
+            unsafe { assume_div_by::<_, BYTES>(x) }
+        } else {
+            x
+        }
+    }
+""",
+    "measured": """\
+    /// An extent or stride: 1 if `KNOWN` is 0, else not negative and divisible by `KNOWN`.
+    ///
+    /// # Safety
+    /// It is.
+    unsafe fn measured<const KNOWN: i32>(x: i32) -> i32 {
+        if KNOWN == 0i32 {
+            1i32
+        } else {
+            let x: i32 = unsafe { assume_bounds_lower::<_, 0>(x) };
+            if KNOWN > 1i32 {
+                unsafe { assume_div_by::<_, KNOWN>(x) }
+            } else {
+                x
+            }
+        }
+    }
+""",
+}
+
+
 def tile_type(element: str, dims: tuple[str, ...]) -> str:
     """`Tile<E, { [M, N] }>`."""
     return f"Tile<{element}, {{ [{', '.join(dims)}] }}>"

@@ -7,7 +7,7 @@ a lane beside the Rust code that stands for all of them.
 
 import ast
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 Lanes = tuple[Any, ...]
 
@@ -122,4 +122,10 @@ class Range:
     step: Any
 
 
-Access = Literal["pointer", "view"]
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What an entry's text relies on about one of its arrays."""
+
+    viewed: bool  #: accessed by tile, through a tensor view
+    unit_strides: tuple[bool, ...]  #: per axis: the stride is 1
+    unit_extents: tuple[bool, ...]  #: per axis: the extent is 1, stated in the view's type

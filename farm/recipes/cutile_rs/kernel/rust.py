@@ -7,7 +7,7 @@ from farm.recipes.cutile_rs.kernel import helpers
 from farm.recipes.cutile_rs.kernel.build import SIGNS
 from farm.recipes.cutile_rs.kernel.dtypes import Category
 from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape, tile_type
-from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Node, TileType
+from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node, TileType
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal
@@ -20,7 +20,7 @@ PREDICATES = {
     "ge": "GreaterThanOrEqual",
 }  # fmt: skip
 #: Operations that may be written inside another expression.
-INLINABLE = ("binary", "unary", "fma", "compare", "select", "constant")
+INLINABLE = ("binary", "unary", "fma", "compare", "select")
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Printer:
     """Writes one entry's body; collects the helper functions that it calls."""
 
     names: Names
-    units: dict[str, tuple[bool, ...]]  #: per array: which axes have the stride 1
+    layouts: dict[str, Layout]  #: by array
     helpers: dict[str, str] = field(default_factory=dict)  #: text by name
     lines: list[str] = field(default_factory=list)
     depth: int = 2
@@ -36,6 +36,8 @@ class Printer:
     ordered: dict[str, bool] = field(default_factory=dict)  #: arrays whose accesses form a chain
     uses: dict[Node, int] = field(default_factory=dict)
     inline: dict[Node, str] = field(default_factory=dict)
+    scopes: list[dict[tuple[str, str], str]] = field(default_factory=lambda: [{}])  #: constants defined so far
+    views: dict[str, str] = field(default_factory=dict)  #: Rust name of an array's tensor view
     partitions: dict[tuple[str, tuple[str, ...], str], str] = field(default_factory=dict)
 
     def body(self, root: Block) -> list[str]:
@@ -89,8 +91,10 @@ class Printer:
 
     def _prologue(self, root: Block) -> None:
         pointers = [n for n in walk(root) if n.op in ("gather", "scatter")]
-        if pointers:
-            self.line("let token: Token = new_token_unordered();")
+        self.line("let token: Token = new_token_unordered();")
+        for name, layout in self.layouts.items():
+            if layout.viewed:
+                self._view(name, next(n for n in walk(root) if _of(n, name)).attrs["array"], layout)
         for name, chained in self.ordered.items():
             if chained and any(n.attrs["array"].name == name for n in pointers):
                 rust = self.names.array(name)
@@ -106,14 +110,32 @@ class Printer:
         ops = {n.op for n in accesses if n.attrs["array"].name == name}
         return ops == {"gather", "scatter"}
 
+    def _view(self, name: str, array: Array, layout: Layout) -> None:
+        rust, element = self.names.array(name), array.dtype.code
+        extents = ["1" if one else "-1" for one in layout.unit_extents]
+        strides = ["1" if one else "-1" for one in layout.unit_strides]
+        dims = [f"{rust}_dim{axis}" for axis, extent in enumerate(extents) if extent == "-1"]
+        steps = [f"{rust}_stride{axis}" for axis, stride in enumerate(strides) if stride == "-1"]
+        parts = {
+            "base": (f"PointerTile<*mut {element}, {{ [] }}>", f"pointer_to_tile({rust})"),
+            "shape": _described("Shape", extents, dims),
+            "strides": _described("Array", strides, steps),
+        }
+        for part, (type_, text) in parts.items():
+            self.line(f"let {rust}_{part}: {type_} = {text};")
+        view = self.names.fresh(f"{rust}_view")
+        self.views[name] = view
+        self.line(f"let {view}: Tensor<{element}, {{ [{', '.join(extents)}] }}> =")
+        self.line(f"{INDENT}unsafe {{ make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token) }};")
+
     def _partition(self, node: Node) -> str:
         array: Array = node.attrs["array"]
         dims = node.attrs["shape"] if node.op == "store" else node.type.shape  # type: ignore[union-attr]
         codes = tuple(dim.code for dim in dims)
         key = (array.name, codes, node.attrs["padding"] if node.op == "load" else "mut")
         if key not in self.partitions:
-            rust, element = self.names.array(array.name), array.dtype.code
-            name = self.names.fresh(f"{rust}_tiles")
+            rust, element = self.views[array.name], array.dtype.code
+            name = self.names.fresh(f"{self.names.array(array.name)}_tiles")
             self.partitions[key] = name
             shape = const_shape(codes)
             if node.op == "store":
@@ -150,18 +172,29 @@ class Printer:
         if self._may_inline(node, text, block, position):
             self.inline[node] = text
             return
+        typed = (text, self.type(node.type))
+        if node.op == "constant":
+            for scope in self.scopes:
+                if typed in scope:
+                    self.names.share(node, scope[typed])
+                    return
         name = self.names.of(node)
-        self.line(f"let {name}: {self.type(node.type)} = {text};")
+        self.scopes[-1][typed] = name
+        self.line(f"let {name}: {typed[1]} = {text};")
 
     def _may_inline(self, node: Node, text: str, block: Block, position: int) -> bool:
-        if node.op in ("block", "blocks") or (node.op == "constant" and node.type == _SCALAR_INT(node)):
-            return node.op == "constant"
+        if node.op == "constant":
+            return self._plain_scalar(node) or text.startswith("broadcast_scalar(")
         if node.name is not None or node.op not in INLINABLE or len(text) > INLINE_WIDTH:
             return False
         if self.uses.get(node, 0) != 1:
             return False
         later = block.nodes[position + 1 :]
         return any(node in other.operands and other.op in INLINABLE for other in later)
+
+    @staticmethod
+    def _plain_scalar(node: Node) -> bool:
+        return node.type is not None and not node.type.shape and node.type.dtype.code in ("i32", "bool")
 
     def _loop(self, node: Node) -> None:
         assert node.body is not None
@@ -180,7 +213,9 @@ class Printer:
 
     def _inside(self, block: Block, region: Node) -> None:
         self.depth += 1
+        self.scopes.append({})
         self.block(block)
+        self.scopes.pop()
         updates = []
         for result, end in zip(region.attrs.get("results", []), block.results, strict=True):
             name, value = self.names.of(result), self.value(end)
@@ -217,10 +252,10 @@ class Printer:
             write=node.op == "scatter",
             array_rank=array.rank,
             tile_rank=len(dims),
-            unit=self.units[array.name],
+            unit=self.layouts[array.name].unit_strides,
             checked=node.attrs["checked"],
             masked=node.attrs["masked"],
-            padded=node.op == "gather" and (node.attrs["checked"] or node.attrs["masked"]),
+            padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
             ordered=ordered,
             latency=node.attrs["latency"] or 0,
         )
@@ -250,8 +285,13 @@ class Printer:
             return float_literal(float(number))
         if element in ("i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"):
             return f"{int(number)}{element}"
+        text = f"convert_scalar({float_literal(float(number))})"
+        for scope in self.scopes:
+            if (text, element) in scope:
+                return scope[text, element]
         name = self.names.fresh("pad")
-        self.line(f"let {name}: {element} = convert_scalar({float_literal(float(number))});")
+        self.line(f"let {name}: {element} = {text};")
+        self.scopes[-1][text, element] = name
         return name
 
     def _write(self, node: Node) -> None:
@@ -373,9 +413,12 @@ class Printer:
             return f"constant({float_literal(float(value), element)}, {self._shape(node)})"
         if value == 0 and math.copysign(1, float(value)) > 0:
             return f"constant({element}::ZERO, {self._shape(node)})"
-        wide = self.names.fresh(constant_name(float(value)))
         shape = tuple(dim.code for dim in node.type.shape)
-        self.line(f"let {wide}: {tile_type('f32', shape)} = constant({float_literal(float(value))}, {self._shape(node)});")
+        typed = (f"constant({float_literal(float(value))}, {self._shape(node)})", tile_type("f32", shape))
+        wide = next((scope[typed] for scope in self.scopes if typed in scope), None)
+        if wide is None:
+            wide = self.scopes[-1][typed] = self.names.fresh(f"{constant_name(float(value))}_f32")
+            self.line(f"let {wide}: {typed[1]} = {typed[0]};")
         return f"convert_tile({wide})"
 
     def _convert(self, node: Node) -> str:
@@ -529,8 +572,15 @@ class Printer:
         return "ftz::Enabled" if node.attrs.get("ftz") else "ftz::Disabled"
 
 
-def _SCALAR_INT(node: Node) -> TileType | None:
-    return node.type if node.type and not node.type.shape and node.type.dtype.code in ("i32", "bool") else None
+def _of(node: Node, array: str) -> bool:
+    found = node.attrs.get("array")
+    return isinstance(found, Array) and found.name == array
+
+
+def _described(kind: str, known: list[str], dynamic: list[str]) -> tuple[str, str]:
+    """Type and value of a shape or stride array, of which -1 marks what is given at run time."""
+    dims = "{ [" + ", ".join(known) + "] }"
+    return f"{kind}<{dims}>", f"{kind}::<{dims}> {{ dims: &[{', '.join(dynamic)}] }}"
 
 
 def _call_like(text: str) -> bool:
