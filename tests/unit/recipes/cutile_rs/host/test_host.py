@@ -288,3 +288,33 @@ def test_a_repo_that_lacks_a_file_is_a_finding_not_a_traceback(gone: str) -> Non
         "the repository has no"
         in only_finding(write_host(op, tree, layout(), analysis, planned(analysis))).message
     )
+
+
+def conditional(*when: tuple[str, ...]) -> str:
+    """The wrapper of a kernel with one entry for each set of conditions."""
+    source = f"{HEAD}{KERNEL}{REGISTER}{LAUNCH}"
+    tree = gym_with(source)
+    plan = planned(traced(op_named(tree, "probe"), tree, rank=1))
+    (entry,) = plan.entries
+    entries = tuple(replace(entry, name=f"entry_{index}", when=texts) for index, texts in enumerate(when))
+    return wrapper(probe(source, plan=replace(plan, entries=entries)))
+
+
+def test_of_several_entries_the_one_whose_conditions_hold_is_launched() -> None:
+    text = conditional(("N == 8", "dtype(x) == 'f16'"), ("N != 8 or x.shape[0] > 4",))
+    assert "    if N == 8 and x.dtype == torch.float16:\n        rc = lib.cutile_probe_entry_0(" in text
+    assert "    elif N != 8 or x.shape[0] > 4:\n        rc = lib.cutile_probe_entry_1(" in text
+    assert "    else:\n        raise NotImplementedError(" in text
+
+
+def test_an_entry_without_conditions_takes_what_is_left() -> None:
+    text = conditional(("dtype(x) in ('f16', 'bf16')",), ())
+    assert "    if x.dtype in (torch.float16, torch.bfloat16):\n" in text
+    assert "    else:\n        rc = lib.cutile_probe_entry_1(" in text
+    assert "NotImplementedError" not in text
+
+
+def test_the_conditions_of_a_single_entry_hold_too() -> None:
+    text = conditional(("N == 8",))
+    assert "    if N == 8:\n        rc = lib.cutile_probe(" in text
+    assert "    else:\n        raise NotImplementedError(" in text
