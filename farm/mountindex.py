@@ -7,7 +7,6 @@ files), `files.json` (paths, read only after a hit) and `place.json`.
 
 import bisect
 import fcntl
-import hashlib
 import json
 import mmap
 import os
@@ -64,15 +63,16 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 def fingerprint(folder: Path) -> str:
     """What tells an unchanged folder from a changed one without reading it: names, sizes, times, inodes."""
-    total = hashlib.sha256()
-    for path, status in _walk(folder):
-        total.update(_state(path, status).encode())
-    return total.hexdigest()
+    rows = [_row(path, status) for path, status in _walk(folder)]
+    return sha256("\n".join(rows).encode("utf-8", "surrogateescape"))
+
+
+def _row(path: str, s: os.stat_result) -> str:
+    return f"{path}\0{s.st_mode} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}"
 
 
 def _state(path: str, status: os.stat_result) -> str:
-    row = (path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    return sha256(repr(row).encode())[:24]
+    return sha256(_row(path, status).encode("utf-8", "surrogateescape"))[:24]
 
 
 class MountIndex:
