@@ -235,6 +235,29 @@ def test_up_down_toolchain_and_worker(farm: Command) -> None:
     farm.run("worker")
 
 
+def test_every_command_is_listed_by_help(farm: Command) -> None:
+    text = farm.run("--help").stdout
+    names = [
+        "ops",
+        "submit",
+        "status",
+        "show",
+        "logs",
+        "diagnose",
+        "cancel",
+        "retry",
+        "report",
+        "doctor",
+        "recipe",
+        "one-shot",
+        "worker",
+        "up",
+        "down",
+    ]
+    for name in (*names, "toolchain", "ir"):
+        assert f"\n  {name} " in text
+
+
 def test_doctor_ends_with_1_when_a_check_is_an_error(farm: Command) -> None:
     assert farm.document(DoctorView, "doctor").healthy
     farm.healthy = False
