@@ -127,10 +127,10 @@ class _Plain(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         inner = node.operand
-        if isinstance(node.op, ast.Not) and isinstance(inner, ast.Compare) and len(inner.ops) == 1:
-            if isinstance(inner.ops[0], (ast.Eq, ast.NotEq)):
-                opposite = ast.NotEq() if isinstance(inner.ops[0], ast.Eq) else ast.Eq()
-                return self.visit_Compare(ast.Compare(inner.left, [opposite], inner.comparators))
+        is_simple = isinstance(inner, ast.Compare) and isinstance(inner.ops[-1], (ast.Eq, ast.NotEq))
+        if isinstance(node.op, ast.Not) and isinstance(inner, ast.Compare) and is_simple and len(inner.ops) == 1:
+            opposite = ast.NotEq() if isinstance(inner.ops[0], ast.Eq) else ast.Eq()
+            return self.visit_Compare(ast.Compare(inner.left, [opposite], inner.comparators))
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
