@@ -157,6 +157,7 @@ def test_a_running_job_is_cancelled_at_its_next_poll(make_farm):
     assert "abandoned-2" in farm.effects(job.id)
 
 
+@pytest.mark.long
 def test_five_hundred_messages_leave_no_keys_behind(make_farm):
     farm = make_farm()
     link = RedisLink(farm.settings.broker.url)
