@@ -30,8 +30,9 @@ from workers.app import open_queue
 from workers.gitrepo import Git
 from workers.redis_link import RedisLink
 from workers.repositories import Repositories
+from workers.runtime import Runtime
 from workers.service import Service
-from workers.tasks import Runtime, advance
+from workers.tasks import advance
 
 
 def real_wiring(environ: Mapping[str, str]) -> Wiring:

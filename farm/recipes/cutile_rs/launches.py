@@ -114,14 +114,12 @@ def first_divergence(
     storages = Correspondence()
     steps = Steps(reference, candidate, storages, forward_only=forward_only)
     for number, launch in enumerate(expected, 1):
+        if number > len(candidate.launches):
+            made = len(candidate.launches)
+            return f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
         difference = steps.before(number)
         if difference is not None:
             return difference
-        if number > len(candidate.launches):
-            made = len(candidate.launches)
-            return (
-                f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
-            )
         difference = _launch_difference(launch, candidate.launches[number - 1], parameters, storages)
         if difference is not None:
             return f"launch {number}, {_name(launch)}: {difference}"
@@ -139,9 +137,7 @@ def _launch_difference(
         return _other_ir(reference, candidate, parameters)
     if reference.grid != candidate.grid:
         return f"the grid is {_grid(reference.grid)}, the candidate's {_grid(candidate.grid)}"
-    table = next(
-        (arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None
-    )
+    table = next((arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None)
     if table is not None:
         return f"{table.name} is in a list of arrays, which the candidate cannot be compared on"
     known = quantities(reference.args)
@@ -151,18 +147,14 @@ def _launch_difference(
         if role is None:
             continue
         if role >= len(known):
-            return (
-                f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
-            )
+            return f"parameter {position} of {candidate.entry} plays parameter {role}, which the reference lacks"
         difference = _value_difference(known, role, value, storages)
         if difference is not None:
             return difference
     return None
 
 
-def _value_difference(
-    known: Sequence[Quantity], role: int, value: int, storages: Correspondence
-) -> str | None:
+def _value_difference(known: Sequence[Quantity], role: int, value: int, storages: Correspondence) -> str | None:
     quantity = known[role]
     if quantity.pointer:
         return storages.mismatch(quantity.raw, value, quantity.what)

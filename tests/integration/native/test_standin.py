@@ -85,9 +85,7 @@ def test_tensors_of_a_recording_are_not_memory(driver: ctypes.CDLL, tmp_path: Pa
     assert events(tmp_path)[-1]["function"] == "memcpy of a tensor"
 
 
-def test_without_a_folder_to_record_in_there_is_no_device(
-    built: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_folder_to_record_in_there_is_no_device(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TILEFARM_STANDIN_DIR", raising=False)
     assert ctypes.CDLL(str(built / "lib/libcuda.so.1")).cuInit(0) == 100
 

@@ -8,6 +8,7 @@ import pytest
 
 from farm.events import LeaseLost, Moved
 from farm.job import JobState
+from tests.integration.workers.farm_under_test import wait_until
 from workers.app import open_queue
 from workers.redis_link import RedisLink
 from workers.scripted import Act, Block, Script
@@ -24,7 +25,7 @@ def states(farm):
     return {job.state for job in farm.ledger.jobs()}
 
 
-def test_a_worker_killed_with_the_usual_times_is_replaced_within_60_s(make_farm, wait_until):
+def test_a_worker_killed_with_the_usual_times_is_replaced_within_60_s(make_farm):
     farm = make_farm(lease_s=15.0, reconcile_s=2.0, concurrency=1)
     farm.script("relu", Script(acts=(), block=Block(move=2, written=False)))
     (job,) = farm.submit(["relu"])
@@ -39,7 +40,7 @@ def test_a_worker_killed_with_the_usual_times_is_replaced_within_60_s(make_farm,
     assert done.updated_at - killed_at < 60
 
 
-def test_redis_killed_with_its_data_while_jobs_run_brings_all_to_their_end(make_farm, wait_until):
+def test_redis_killed_with_its_data_while_jobs_run_brings_all_to_their_end(make_farm):
     farm = make_farm()
     for op in OPS:
         farm.script(op, RUNNING_LONG)
@@ -53,7 +54,7 @@ def test_redis_killed_with_its_data_while_jobs_run_brings_all_to_their_end(make_
     assert states(farm) == {JobState.ACCEPTED}
 
 
-def test_twenty_jobs_whose_messages_were_lost_before_any_worker_came_reach_their_end(make_farm, wait_until):
+def test_twenty_jobs_whose_messages_were_lost_before_any_worker_came_reach_their_end(make_farm):
     farm = make_farm()
     farm.submit(OPS)
     farm.kill_redis(remove_data=True)
@@ -63,7 +64,7 @@ def test_twenty_jobs_whose_messages_were_lost_before_any_worker_came_reach_their
     assert states(farm) == {JobState.ACCEPTED}
 
 
-def test_a_redis_that_comes_and_goes_five_times_does_not_make_the_worker_deaf(make_farm, wait_until):
+def test_a_redis_that_comes_and_goes_five_times_does_not_make_the_worker_deaf(make_farm):
     farm = make_farm()
     for op in OPS:
         farm.script(op, RUNNING_LONG)
@@ -80,7 +81,7 @@ def test_a_redis_that_comes_and_goes_five_times_does_not_make_the_worker_deaf(ma
     assert states(farm) == {JobState.ACCEPTED}
 
 
-def test_a_worker_stopped_past_its_lease_is_refused_when_it_continues(make_farm, wait_until):
+def test_a_worker_stopped_past_its_lease_is_refused_when_it_continues(make_farm):
     farm = make_farm(concurrency=1)
     # The step ends and the worker stands right before its write, when it is stopped.
     farm.script("relu", Script(acts=(), block=Block(move=3, written=False)))
@@ -103,7 +104,7 @@ def test_a_worker_stopped_past_its_lease_is_refused_when_it_continues(make_farm,
     assert [e.event.fence for e in before if isinstance(e.event, LeaseLost)] == [fence]
 
 
-def test_a_second_message_for_a_leased_job_does_nothing(make_farm, wait_until):
+def test_a_second_message_for_a_leased_job_does_nothing(make_farm):
     farm = make_farm(concurrency=3)
     farm.script("relu", Script(acts=(), block=Block(move=1, written=False)))
     (job,) = farm.submit(["relu"])
@@ -124,7 +125,7 @@ def test_a_second_message_for_a_leased_job_does_nothing(make_farm, wait_until):
     assert numbers == sorted(set(numbers))
 
 
-def test_a_job_that_was_cancelled_without_workers_never_runs(make_farm, wait_until):
+def test_a_job_that_was_cancelled_without_workers_never_runs(make_farm):
     farm = make_farm()
     cancelled, other = farm.submit(["relu", "softmax"])
     assert farm.ledger.request_cancel(cancelled.id).state is JobState.CANCELLED
@@ -135,7 +136,7 @@ def test_a_job_that_was_cancelled_without_workers_never_runs(make_farm, wait_unt
     assert farm.ledger.job(other.id).state is JobState.ACCEPTED
 
 
-def test_a_running_job_is_cancelled_at_its_next_poll(make_farm, wait_until):
+def test_a_running_job_is_cancelled_at_its_next_poll(make_farm):
     farm = make_farm()
     farm.script(
         "relu",
@@ -156,7 +157,8 @@ def test_a_running_job_is_cancelled_at_its_next_poll(make_farm, wait_until):
     assert "abandoned-2" in farm.effects(job.id)
 
 
-def test_five_hundred_messages_leave_no_keys_behind(make_farm, wait_until):
+@pytest.mark.long
+def test_five_hundred_messages_leave_no_keys_behind(make_farm):
     farm = make_farm()
     link = RedisLink(farm.settings.broker.url)
     farm.start_worker()

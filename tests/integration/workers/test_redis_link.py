@@ -29,9 +29,7 @@ def settings(where):
 
 def test_messages_are_read_back_in_the_order_in_which_they_are_taken(where):
     ledger = Ledger(settings(where).ledger_url)
-    ledger.submit(
-        recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=1, ops=["a", "b"]
-    )
+    ledger.submit(recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=1, ops=["a", "b"])
     queue = open_queue(settings(where))
     jobs = ledger.jobs()
     for job in jobs:

@@ -8,9 +8,7 @@ PROGRAM = dict.fromkeys(Stage, ExecutorKind.PROGRAM)
 
 
 def counts(attempt=1, attempts=2, transients=0, transient_retries=3):
-    return Counts(
-        attempt=attempt, attempts=attempts, transients=transients, transient_retries=transient_retries
-    )
+    return Counts(attempt=attempt, attempts=attempts, transients=transients, transient_retries=transient_retries)
 
 
 @pytest.mark.parametrize("fault", sorted(Fault))

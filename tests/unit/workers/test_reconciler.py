@@ -31,9 +31,7 @@ def ledger(tmp_path, clock):
 
 @pytest.fixture
 def jobs(ledger):
-    ledger.submit(
-        recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=["a", "b"]
-    )
+    ledger.submit(recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=["a", "b"])
     return ledger.jobs()
 
 

@@ -9,8 +9,9 @@ from farm.job import FINAL, TRANSITIONS, Accept, JobState, ParkReason
 from farm.ledger import TRACE
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.settings import Limits, Settings, Worker
+from workers.runtime import Runtime
 from workers.spine import Advance, Failed, Park, Wait
-from workers.tasks import TASKS, Runtime, advance, task_name
+from workers.tasks import TASKS, advance, task_name
 
 
 class OneAnswer:

@@ -117,13 +117,21 @@ def _call(export: Export, own: Mapping[str, str], words: Words) -> Iterator[str]
 
 def condition(text: str, *, alone: bool) -> str:
     """An entry's condition as Python over tensors: `dtype(x) == 'f16'` becomes `x.dtype == torch.float16`."""
-    expression = _Dtypes().visit(ast.parse(text, mode="eval")).body
+    expression = _Plain().visit(ast.parse(text, mode="eval")).body
     loose = isinstance(expression, (ast.BoolOp, ast.IfExp, ast.Lambda)) and not alone
     return f"({ast.unparse(expression)})" if loose else ast.unparse(expression)
 
 
-class _Dtypes(ast.NodeTransformer):
-    """Turns short dtype names, where they are compared with an array's, into torch's."""
+class _Plain(ast.NodeTransformer):
+    """Turns dtype names that are compared with an array's into torch's, and `not a == b` into `a != b`."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        inner = node.operand
+        is_simple = isinstance(inner, ast.Compare) and isinstance(inner.ops[-1], (ast.Eq, ast.NotEq))
+        if isinstance(node.op, ast.Not) and isinstance(inner, ast.Compare) and is_simple and len(inner.ops) == 1:
+            opposite = ast.NotEq() if isinstance(inner.ops[0], ast.Eq) else ast.Eq()
+            return self.visit_Compare(ast.Compare(inner.left, [opposite], inner.comparators))
+        return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         parts = list(ast.walk(node))

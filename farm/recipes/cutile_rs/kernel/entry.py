@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from farm.analysis import ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
 from farm.recipes.cutile_rs.kernel.build import Builder
 from farm.recipes.cutile_rs.kernel.evaluate import Evaluator, Returned
-from farm.recipes.cutile_rs.kernel.helpers import PROMISES
+from farm.recipes.cutile_rs.kernel.helpers import MEASURED
 from farm.recipes.cutile_rs.kernel.model import Array, Block, DType, Known, Layout, Node, TileType
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import optimise, walk
@@ -60,9 +60,8 @@ class EntryWriter:
         printer = Printer(self.names, self._layouts(root))
         body = printer.body(root)
         params, generics, opening = self._interface("\n".join(body))
-        for helper, needed in (("aligned", "aligned::<"), ("measured", "measured::<")):
-            if any(needed in line for line in opening):
-                printer.helpers[helper] = PROMISES[helper]
+        if any("measured::<" in line for line in opening):
+            printer.helpers["measured"] = MEASURED
         return self._assembled(name, params, generics, [*opening, *body], printer)
 
     # ---- what the parameters are ---------------------------------------------------------
@@ -199,7 +198,7 @@ class EntryWriter:
                     name=generic, role=GenericRole.PROMISE, source=name, rust_type="i32", quantity=Quantity.POINTER
                 )
             )
-            opening.append(f"let {rust}: *mut {element} = unsafe {{ aligned::<{element}, {generic}>({rust}) }};")
+            opening.append(f"let {rust}: *mut {element} = unsafe {{ assume_div_by::<_, {generic}>({rust}) }};")
         for role, quantity, kind in (
             (ParamRole.EXTENT, Quantity.EXTENT, "dim"),
             (ParamRole.STRIDE, Quantity.STRIDE, "stride"),

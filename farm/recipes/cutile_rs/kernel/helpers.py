@@ -16,6 +16,7 @@ class Access:
     padded: bool  #: a gather with a mask
     ordered: bool  #: the gather's token is handed out
     latency: int
+    bytes: int = 0  #: alignment that a single element's address is promised to have; 0: none
 
     @property
     def name(self) -> str:
@@ -28,25 +29,12 @@ class Access:
             parts.append("strided" if not any(self.unit) else "".join("u" if u else "s" for u in self.unit))
         parts += ["ordered"] if self.ordered else []
         parts += [f"latency{self.latency}"] if self.latency else []
+        parts += [f"aligned{self.bytes}"] if self.bytes else []
         return "_".join(parts)
 
 
-#: How the launcher's knowledge of pointers, extents and strides reaches the compiler.
-PROMISES = {
-    "aligned": """\
-    /// A pointer whose address `BYTES` divides.
-    ///
-    /// # Safety
-    /// It does.
-    unsafe fn aligned<E: ElementType, const BYTES: i32>(x: *mut E) -> *mut E {
-        if BYTES > 1i32 {
-            unsafe { assume_div_by::<_, BYTES>(x) }
-        } else {
-            x
-        }
-    }
-""",
-    "measured": """\
+#: How what is known of an extent or stride reaches the compiler.
+MEASURED = """\
     /// An extent or stride: 1 if `KNOWN` is 0, else not negative and divisible by `KNOWN`.
     ///
     /// # Safety
@@ -63,8 +51,20 @@ PROMISES = {
             }
         }
     }
-""",
-}
+"""
+
+
+
+#: Where the target's compiler would promise more about a loop's index than the source's does.
+UNBOUNDED = """\
+    /// A known number as one that the compiler draws no conclusions from.
+    fn unbounded(x: i32) -> i32 {
+        let x: Tile<i32, { [] }> = scalar_to_tile(x);
+        let x: Tile<i32, { [1] }> = x.reshape(const_shape![1]);
+        let x: Tile<i32, { [] }> = x.reshape(const_shape![]);
+        tile_to_scalar(x)
+    }
+"""
 
 
 def tile_type(element: str, dims: tuple[str, ...]) -> str:
@@ -174,6 +174,8 @@ def _body(kind: Access, dims: tuple[str, ...], shape: str) -> list[str]:
         lines.append(f"let base: {base % ones} = base.reshape({const_shape(('1',) * rank)});")
         lines.append(f"let base: {base % ', '.join(dims)} = base.broadcast({shape});")
     lines.append(f"let at: {base % ', '.join(dims)} = base.offset_tile(offset);")
+    if kind.bytes:
+        lines.append(f"let at: {base % ', '.join(dims)} = unsafe {{ assume_div_by::<_, {kind.bytes}>(at) }};")
     mask = f"Some({masks[0]})" if masks else f"None::<{tile_type('bool', dims)}>"
     common = f"ordering::Weak, None::<scope::TileBlock>, {mask}"
     end = f"Some(token), Latency::<{kind.latency}>"

@@ -1,5 +1,6 @@
 """Prints the operations of an entry as Rust."""
 
+import ast
 import math
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout
 from farm.recipes.cutile_rs.kernel.names import Names
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal
+from farm.recipes.cutile_rs.plan import ELEMENT_BYTES
 
 INDENT = "    "
 #: Longest expression that is written inside another one.
@@ -204,6 +206,9 @@ class Printer:
             self.names.share(argument, name)
             self.line(f"let mut {name}: {self.type(start.type)} = {self.value(start)};")
         start, stop, step = (self.value(bound) for bound in node.operands[:3])
+        if node.operands[1].op == "constant" and node.operands[0].op == "constant":
+            self.helpers.setdefault("unbounded", helpers.UNBOUNDED)
+            stop = f"unbounded({stop})"
         index = self.names.of(node.attrs["index"])
         used = any(node.attrs["index"] in inner.operands for inner in walk(node.body))
         span = f"{start}..{stop}" if step == "1i32" else f"({start}..{stop}).step_by({step})"
@@ -258,6 +263,7 @@ class Printer:
             padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
             ordered=ordered,
             latency=node.attrs["latency"] or 0,
+            bytes=ELEMENT_BYTES.get(array.dtype.code, 0) if all(dim.one for dim in dims) else 0,
         )
         rank = kind.tile_rank
         self.helpers.setdefault(f"widen_{rank}d", helpers.widen(rank) if rank else helpers.scalar_index())
@@ -500,10 +506,9 @@ class Printer:
 
     def _unary(self, node: Node) -> str:
         fn, x = node.attrs["fn"], self.value(node.operands[0])
-        scalar = not node.type.shape if node.type else False
         if node.attrs["kind"] is not Category.FLOAT:
             if fn == "neg":
-                return f"0i32 - {x}" if scalar and node.type and node.type.dtype.code == "i32" else f"negi({x}, overflow::None)"
+                raise _limit(node, "the negation of integers", "write 0 - x")
             if fn == "abs":
                 return f"absi({x})"
             if fn == "invert":
@@ -552,12 +557,14 @@ class Printer:
             return f"floor({self._operand(a)} / {self._operand(b)})"
         if fn == "cdiv":
             if node.type.shape:
-                return f"divi({self.value(a)}, {self.value(b)}, rounding::PositiveInf)"
+                raise _limit(node, "a ceiling division of tiles", "write (a + b - 1) // b")
             return f"ceil_div({self.value(a)}, {self.value(b)})"
         if fn in ("pow", "atan2"):
             return f"{fn}({self.value(a)}, {self.value(b)})"
         if fn in ("shl", "shr"):
-            return f"shri({self.value(a)}, {self.value(b)})" if fn == "shr" else f"shli({self.value(a)}, {self.value(b)}, overflow::None)"
+            if fn == "shl":
+                raise _limit(node, "a left shift", "multiply by a power of two")
+            return f"shri({self.value(a)}, {self.value(b)})"
         sign = {"floordiv": "/", "rem": "%"}.get(fn) or SIGNS[fn]
         return f"{self._operand(a)} {sign} {self._operand(b)}"
 
@@ -570,6 +577,10 @@ class Printer:
 
     def _ftz(self, node: Node) -> str:
         return "ftz::Enabled" if node.attrs.get("ftz") else "ftz::Disabled"
+
+
+def _limit(node: Node, what: str, advice: str) -> Refusal:
+    return Limit(what=what, since="0.5.0").refuse(node.place or ast.Pass(), advice)
 
 
 def _of(node: Node, array: str) -> bool:

@@ -65,7 +65,8 @@ def _entries(
     sources: Sources, kernel: KernelSource, lanes: tuple[Signature, ...], gpu: str, taken: set[str]
 ) -> list[Written]:
     """The kernel's entries: one, or one for each set of signatures that cannot share one."""
-    waiting, done = [lanes], []
+    waiting = [lanes]
+    done: list[tuple[tuple[Signature, ...], Written]] = []
     while waiting:
         group = waiting.pop(0)
         try:
@@ -83,6 +84,7 @@ def _entries(
                     f"the traced cases would need more than {MOST_ENTRIES} entries: {split}",
                     "pass the value as a runtime scalar or an integer ct.Constant",
                 ) from None
+    done.sort(key=lambda item: -len(item[1].entry.when))
     base = snake(kernel.function)
     base = base if "kernel" in base else f"{base}_kernel"
     found = []

@@ -133,9 +133,7 @@ def test_a_charged_attempt_ends_with_its_trace_and_the_next_one_has_the_next_num
     (job,) = submit()
     bring(ledger, job.id, JobState.RUNNING)
     clock.now += 7
-    failed = Change(
-        charge=Charge.ATTEMPT, fault=Fault.AGENT, summary="no kernel", artifacts={TRACE: "a" * 64}
-    )
+    failed = Change(charge=Charge.ATTEMPT, fault=Fault.AGENT, summary="no kernel", artifacts={TRACE: "a" * 64})
     grant = ledger.acquire(job.id, "w", ttl_s=9)
     queued = ledger.move(grant.job, JobState.QUEUED, failed)
     assert (queued.attempt, queued.transients, queued.fault) == (1, 0, None)
