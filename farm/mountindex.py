@@ -45,10 +45,13 @@ class Mount:
 
     name: str  #: for reports, e.g. `cargo registry`
     folder: Path
+    without: tuple[Path, ...] = ()  #: folders below it that boxes see empty
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every file below a folder, in a fixed order; links are not followed."""
+def _walk(mount: Mount) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file of a mount that a box sees, in a fixed order; links are not followed."""
+    folder = mount.folder.resolve()
+    masked = {f"{path.resolve().relative_to(folder)}/" for path in mount.without}
     pending = [""]
     while pending:
         prefix = pending.pop()
@@ -56,14 +59,15 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             items = sorted(listing, key=lambda item: item.name)
         for item in items:
             if item.is_dir(follow_symlinks=False):
-                pending.append(f"{prefix}{item.name}/")
+                if f"{prefix}{item.name}/" not in masked:
+                    pending.append(f"{prefix}{item.name}/")
             else:
                 yield f"{prefix}{item.name}", item.stat(follow_symlinks=False)
 
 
-def fingerprint(folder: Path) -> str:
-    """What tells an unchanged folder from a changed one without reading it: names, sizes, times, inodes."""
-    rows = [_row(path, status) for path, status in _walk(folder)]
+def fingerprint(mount: Mount) -> str:
+    """What tells an unchanged mount from a changed one without reading it: names, sizes, times, inodes."""
+    rows = [_row(path, status) for path, status in _walk(mount)]
     return sha256("\n".join(rows).encode("utf-8", "surrogateescape"))
 
 
@@ -125,7 +129,7 @@ class MountIndex:
             hit = [name for name in answer.secret if self._maybe(file.fileno(), name.encode())]
         if not hit:
             return
-        for path, data in _contents(self._mount.folder):
+        for path, data in _contents(self._mount):
             if any(name.encode() in data for name in hit):
                 yield from names(answer, self._mount.name, path, data)[0]
 
@@ -147,11 +151,11 @@ class _Numbers(Sequence[int]):
         return int.from_bytes(self._raw[at * 8 : at * 8 + 8], "little")
 
 
-def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _contents(mount: Mount) -> Iterator[tuple[str, bytes]]:
     seen: set[str] = set()
-    for path, status in _walk(folder):
+    for path, status in _walk(mount):
         if stat.S_ISREG(status.st_mode) and status.st_size <= SEARCHED_BYTES:
-            data = (folder / path).read_bytes()
+            data = (mount.folder / path).read_bytes()
             for name, content in ((path, data), *_nested(path, data)):
                 digest = sha256(content)
                 if digest not in seen:
@@ -171,9 +175,9 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
     Safe for many processes: one builds, the others wait. Indexes of earlier contents are removed.
     """
     folder = mount.folder.resolve()
-    resolved = Mount(name=mount.name, folder=folder)
+    resolved = Mount(name=mount.name, folder=folder, without=mount.without)
     home = cache / sha256(f"{FORMAT}\0{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
-    ready = home / fingerprint(folder)
+    ready = home / fingerprint(mount)
     if not ready.joinpath("place.json").exists():
         home.mkdir(parents=True, exist_ok=True)
         with home.joinpath("lock").open("a") as lock:
@@ -184,11 +188,11 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
 
 
 def _build(mount: Mount, home: Path, ready: Path) -> None:
-    content_bytes = sum(status.st_size for _, status in _walk(mount.folder))
+    content_bytes = sum(status.st_size for _, status in _walk(mount))
     filter_bytes = min(_MOST_FILTER_BYTES, 1 << max(16, (content_bytes // 8).bit_length()))
     earlier = next((path.parent for path in home.glob("*/place.json")), None)
     builder = Builder(Earlier(earlier), filter_bytes)
-    for path, status in _walk(mount.folder):
+    for path, status in _walk(mount):
         if stat.S_ISREG(status.st_mode):
             builder.take(mount.folder, path, status.st_size, _state(path, status))
     new = Path(tempfile.mkdtemp(prefix="new-", dir=home))
