@@ -28,8 +28,9 @@ engine:
 
 $(REQUIRED): requirements.lock pyproject.toml
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
+	@$(BIN)/uv pip install -q --python $(BIN)/python -r requirements.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/requirements-* && touch $@
 
 toolchain: $(REQUIRED)

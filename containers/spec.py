@@ -76,6 +76,7 @@ def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: 
             *extra,
             *(Mount(source=path, target=str(path)) for path in toolchain.mount_folders()),
         ),
+        masks=tuple(str(path) for path in toolchain.masked_folders()),
         labels=box_labels(settings.farm, order),
         workdir="/work",
         image=settings.image,

@@ -171,6 +171,7 @@ def _await_ready(where: Places) -> None:
     while not where.ready.exists():
         if processes.recorded(where.service_pid) is None or time.monotonic() > end:
             raise FarmError(f"the worker did not become ready; see {where.log('worker')}")
+        where.used.touch()
         time.sleep(0.02)
 
 

@@ -170,10 +170,14 @@ def _step_error(attempt: Attempt, events: tuple[Logged, ...]) -> StepError | Non
 
 def event_view(logged: Logged) -> EventView:
     """An event in words."""
-    fields = codec.encode(logged.event)
-    kind = fields.pop("kind")
-    detail = ", ".join(f"{name} {value}" for name, value in fields.items() if value is not None)
-    return EventView(at=logged.at, action=kind, detail=detail)
+    event = logged.event
+    if isinstance(event, Moved):
+        why = f": {event.summary}" if event.summary else ""
+        detail = f"{event.source.value} -> {event.to.value}{why}"
+    else:
+        fields = {name: value for name, value in codec.encode(event).items() if name != "kind"}
+        detail = ", ".join(f"{name} {value}" for name, value in fields.items() if value not in (None, ""))
+    return EventView(at=logged.at, action=event.kind, detail=detail)
 
 
 def event_line(event: EventView) -> str:

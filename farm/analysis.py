@@ -53,6 +53,16 @@ class Launch:
     backward: bool = False  #: made while autograd went backward
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostStep:
+    """A tensor operation of the host code, or the test's look at a tensor that the host code made."""
+
+    after: int  #: launches of the row before it
+    what: str  #: operation with its plain arguments, e.g. `aten.cat.default(-1)`; `read` for the test's look
+    tensors: tuple[ArrayArg, ...]  #: what it works on and what it makes, in order
+    backward: bool = False  #: done by, or reading what was made by, autograd's way backward
+
+
 class RowStatus(StrEnum):
     """What became of a test row."""
 
@@ -70,6 +80,7 @@ class Row:
     status: RowStatus
     reason: str | None  #: for skipped and failed rows
     launches: tuple[Launch, ...]
+    steps: tuple[HostStep, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,3 +151,4 @@ class CandidateRow:
     status: RowStatus
     reason: str | None
     launches: tuple[CandidateLaunch, ...]
+    steps: tuple[HostStep, ...] = ()

@@ -114,14 +114,20 @@ class Unsupported(FarmError):
     fault = Fault.UNSUPPORTED
 
 
-class TileIRError(FarmError):
+class TileIRError(UsageError):
     """A text is not Tile IR as the disassembler prints it; the message shows the place."""
 
-    def __init__(self, message: str, line: int = 1, column: int = 1, text: str = "") -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1, text: str = "", file: str = "") -> None:
         caret = f"\n{text}\n{' ' * (column - 1)}^" if text else ""
-        super().__init__(f"line {line}, column {column}: {message}{caret}")
+        super().__init__(f"{file + ': ' if file else ''}line {line}, column {column}: {message}{caret}")
+        self.message = message  #: without the place
         self.line = line  #: from 1
         self.column = column  #: from 1
+        self.text = text  #: the whole line; empty where it is not known
+
+    def at(self, file: str) -> "TileIRError":
+        """The same error with the name of the file."""
+        return TileIRError(self.message, self.line, self.column, self.text, file)
 
 
 class Defect(FarmError):

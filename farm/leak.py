@@ -2,14 +2,15 @@
 
 Three things give an implementation away: a file with the same bytes, the definition of one of its
 names (or the bare name where nothing visible uses it, such as in a built library), and runs of its
-tokens. Runs that several visible files of the base share are the boilerplate of all implementations
-and do not count. Of files that were edited, only the removed lines are hidden.
+tokens. Runs that several visible files of the base share are the boilerplate of all implementations,
+those of the source implementation are what a conversion begins with: neither counts. Of files that
+were edited, only the removed lines are hidden.
 """
 
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -91,7 +92,7 @@ class Answer:
 
     blobs: Mapping[str, str]  #: sha256 of a hidden file -> its path
     runs: Mapping[str, frozenset[int]]  #: path of a hidden file -> its runs
-    common: frozenset[int]  #: runs that are boilerplate
+    common: frozenset[int]  #: runs that are boilerplate or stand in the source implementation
     secret: tuple[str, ...]  #: names that no visible text uses
     public: tuple[str, ...]  #: names that a visible file uses, for something of its own or as a mention
 
@@ -108,8 +109,11 @@ class LeakScan:
         self._fingerprinter = Fingerprinter()
         self._runs: dict[str, frozenset[int]] = {}
 
-    def answer(self, bare: Bare, visible: Tree) -> Answer:
-        """What a hidden implementation consists of, given the files that stay visible."""
+    def answer(self, bare: Bare, visible: Tree, source: Sequence[str]) -> Answer:
+        """What a hidden implementation consists of, given the files that stay visible.
+
+        `source` are the paths of the op's source implementation: what was converted from it is no secret.
+        """
         runs = {}
         for path, entry in bare.hidden.items():
             kept = bare.tree.get(path)
@@ -117,12 +121,14 @@ class LeakScan:
             runs[path] = self._fingerprinter.runs(text)
         wanted = frozenset().union(*runs.values())
         counts = Counter(run for found in self._visible_runs(visible).values() for run in found & wanted)
+        given = {path: visible[path] for path in source if path in visible}
+        converted = wanted & frozenset().union(*self._visible_runs(given).values())
         texts = [entry.data for entry in visible.values() if not is_binary(entry.data)]
         public = {name for name in bare.symbols if any(has_word(text, name.encode()) for text in texts)}
         return Answer(
             blobs={sha256(e.data): path for path, e in bare.hidden.items() if len(e.data.split()) >= RUN_TOKENS},
             runs={path: found for path, found in runs.items() if found},
-            common=frozenset(run for run, count in counts.items() if count > COMMON_FILES),
+            common=converted | {run for run, count in counts.items() if count > COMMON_FILES},
             secret=tuple(name for name in bare.symbols if name not in public),
             public=tuple(name for name in bare.symbols if name in public),
         )

@@ -1,36 +1,40 @@
 """What an immutable mount holds, indexed once per content: a job only asks.
 
-An index is a folder of three files: `runs` (sorted 64-bit numbers: a run's fingerprint and the number of
-the file that has it), `names` (a Bloom filter over the names in text and in libraries; a hit is proven by
-reading the files), `files.json` (paths and digests).
+An index is a folder: `runs` and `digests` (sorted 64-bit numbers: a fingerprint and the number of the file
+that has it), `names` (a Bloom filter over the names in text and in libraries; a hit is proven by reading the
+files), `files.json` (paths, read only after a hit) and `place.json`.
 """
 
-import array
 import bisect
 import fcntl
-import hashlib
 import json
 import mmap
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from farm.archives import members
-from farm.codec import decode, encode
+from farm.codec import decode
 from farm.leak import Answer, Leak, ScannedPlace, copied_text, names, same_bytes
-from farm.shingles import RUN_BITS, Fingerprinter, digest64, is_binary, words
+from farm.mountbuild import (
+    FILE_BITS,
+    FILE_MASK,
+    FORMAT,
+    SEARCHED_BYTES,
+    Builder,
+    Earlier,
+    IndexMeta,
+    key_of,
+    probes,
+    read_files,
+)
+from farm.shingles import digest64
 from farm.tree import sha256
 
-#: Larger files are only counted: no hidden file and no library of one op is this large.
-SEARCHED_BYTES = 64 << 20
-#: Larger texts give names but no runs.
-TEXT_BYTES = 4 << 20
-_FILE_BITS = 64 - RUN_BITS
 #: Most bytes of a Bloom filter; smaller mounts get about a bit for each byte of content.
 _MOST_FILTER_BYTES = 64 << 20
 
@@ -41,79 +45,13 @@ class Mount:
 
     name: str  #: for reports, e.g. `cargo registry`
     folder: Path
+    without: tuple[Path, ...] = ()  #: folders below it that boxes see empty
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Meta:
-    place: ScannedPlace
-    files: tuple[tuple[str, str], ...]  #: path, sha256; the position is the file's number
-    bits: int  #: of the Bloom filter
-    schema: int = 1
-
-
-@dataclass(kw_only=True)
-class _Builder:
-    """Collects what an index holds, file by file."""
-
-    fingerprinter: Fingerprinter = field(default_factory=Fingerprinter)
-    total: "hashlib._Hash" = field(default_factory=hashlib.sha256)
-    files: list[tuple[str, str]] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
-    runs: "array.array[int]" = field(default_factory=lambda: array.array("Q"))
-    names: bytearray  # a Bloom filter; its length is a power of two
-    size: int = 0
-    unsearched: int = 0
-
-    def add(self, path: str, data: bytes) -> None:
-        """Take in one file, and what is in it if it is an archive."""
-        digest = sha256(data)
-        self.total.update(f"{path!r} {digest}\n".encode())
-        self.size += len(data)
-        number = len(self.files)
-        self.files.append((path, digest))
-        if digest in self.seen:
-            return
-        self.seen.add(digest)
-        bloom, bits = self.names, len(self.names) * 8
-        for word in words(data):
-            for bit in _probes(digest64(word), bits):
-                bloom[bit >> 3] |= 1 << (bit & 7)
-        if not is_binary(data) and len(data) <= TEXT_BYTES:
-            self.runs.extend(run << _FILE_BITS | number for run in self.fingerprinter.runs(data))
-        for name, content in members(path, data, SEARCHED_BYTES):
-            self.add(f"{path}!{name}", content)
-
-    def pass_over(self, path: str, size: int) -> None:
-        """Count a file that is too large to be searched."""
-        self.total.update(f"{path!r} {size} bytes\n".encode())
-        self.size += size
-        self.unsearched += 1
-
-    def save(self, folder: Path, name: str) -> None:
-        """Write the index."""
-        runs = array.array("Q", sorted(self.runs))
-        if sys.byteorder == "big":
-            runs.byteswap()
-        folder.joinpath("names").write_bytes(self.names)
-        folder.joinpath("runs").write_bytes(runs.tobytes())
-        place = ScannedPlace(
-            name=name,
-            digest=self.total.hexdigest(),
-            files=len(self.files) + self.unsearched,
-            bytes=self.size,
-            unsearched=self.unsearched,
-        )
-        meta = _Meta(place=place, files=tuple(self.files), bits=len(self.names) * 8)
-        folder.joinpath("files.json").write_text(json.dumps(encode(meta)))
-
-
-def _probes(number: int, bits: int) -> tuple[int, ...]:
-    step, mask = (number >> 32) | 1, bits - 1
-    return (number & mask, (number + step) & mask, (number + 2 * step) & mask, (number + 3 * step) & mask)
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every file below a folder, in a fixed order; links are not followed."""
+def _walk(mount: Mount) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file of a mount that a box sees, in a fixed order; links are not followed."""
+    folder = mount.folder.resolve()
+    masked = {f"{path.resolve().relative_to(folder)}/" for path in mount.without}
     pending = [""]
     while pending:
         prefix = pending.pop()
@@ -121,18 +59,24 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             items = sorted(listing, key=lambda item: item.name)
         for item in items:
             if item.is_dir(follow_symlinks=False):
-                pending.append(f"{prefix}{item.name}/")
+                if f"{prefix}{item.name}/" not in masked:
+                    pending.append(f"{prefix}{item.name}/")
             else:
                 yield f"{prefix}{item.name}", item.stat(follow_symlinks=False)
 
 
-def fingerprint(folder: Path) -> str:
-    """What tells an unchanged folder from a changed one without reading it: names, sizes, times, inodes."""
-    total = hashlib.sha256()
-    for path, status in _walk(folder):
-        row = (path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        total.update(repr(row).encode())
-    return total.hexdigest()
+def fingerprint(mount: Mount) -> str:
+    """What tells an unchanged mount from a changed one without reading it: names, sizes, times, inodes."""
+    rows = [_row(path, status) for path, status in _walk(mount)]
+    return sha256("\n".join(rows).encode("utf-8", "surrogateescape"))
+
+
+def _row(path: str, s: os.stat_result) -> str:
+    return f"{path}\0{s.st_mode} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}"
+
+
+def _state(path: str, status: os.stat_result) -> str:
+    return sha256(_row(path, status).encode("utf-8", "surrogateescape"))[:24]
 
 
 class MountIndex:
@@ -141,8 +85,7 @@ class MountIndex:
     def __init__(self, folder: Path, mount: Mount) -> None:
         self._mount = mount
         self._folder = folder
-        self._meta = decode(_Meta, json.loads(folder.joinpath("files.json").read_text()))
-        self._by_digest = {digest: path for path, digest in reversed(self._meta.files)}
+        self._meta = decode(IndexMeta, json.loads(folder.joinpath("place.json").read_text()))
 
     @property
     def place(self) -> ScannedPlace:
@@ -151,25 +94,33 @@ class MountIndex:
 
     def leaks(self, answer: Answer) -> tuple[Leak, ...]:
         """Leaks in the mount. A name that the base uses for itself says nothing here."""
-        name = self._mount.name
+        keys = {key_of(digest) >> FILE_BITS: digest for digest in answer.blobs}
+        equal = self._files_with("digests", keys)
+        alike = self._files_with("runs", answer.all_runs)
+        files = read_files(self._folder) if equal or alike else []
         leaks: list[Leak] = []
-        for digest in sorted(answer.blobs.keys() & self._by_digest.keys()):
-            leaks += same_bytes(answer, name, self._by_digest[digest], digest)
-        for number, runs in self._files_with(answer.all_runs).items():
-            leaks += copied_text(answer, name, self._meta.files[number][0], frozenset(runs))
+        told: set[str] = set()
+        for number in sorted(equal):
+            file = files[number]
+            if file.sha256 not in told:
+                leaks += same_bytes(answer, self._mount.name, file.path, file.sha256)
+            told.add(file.sha256)
+        for number, runs in alike.items():
+            leaks += copied_text(answer, self._mount.name, files[number].path, frozenset(runs))
         return (*leaks, *self._named(answer))
 
-    def _files_with(self, wanted: Iterable[int]) -> dict[int, set[int]]:
+    def _files_with(self, table: str, wanted: Iterable[int]) -> dict[int, set[int]]:
+        """Numbers of the files that a table has under the wanted keys, with those keys."""
         found: dict[int, set[int]] = {}
-        path = self._folder / "runs"
+        path = self._folder / table
         if path.stat().st_size == 0:
             return found
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
             keys = _Numbers(raw)
-            for run in wanted:
-                at = bisect.bisect_left(keys, run << _FILE_BITS)
-                while at < len(keys) and keys[at] >> _FILE_BITS == run:
-                    found.setdefault(keys[at] & ((1 << _FILE_BITS) - 1), set()).add(run)
+            for key in wanted:
+                at = bisect.bisect_left(keys, key << FILE_BITS)
+                while at < len(keys) and keys[at] >> FILE_BITS == key:
+                    found.setdefault(keys[at] & FILE_MASK, set()).add(key)
                     at += 1
         return found
 
@@ -178,13 +129,13 @@ class MountIndex:
             hit = [name for name in answer.secret if self._maybe(file.fileno(), name.encode())]
         if not hit:
             return
-        for path, data in _contents(self._mount.folder):
+        for path, data in _contents(self._mount):
             if any(name.encode() in data for name in hit):
                 yield from names(answer, self._mount.name, path, data)[0]
 
     def _maybe(self, fd: int, name: bytes) -> bool:
-        probes = _probes(digest64(name), self._meta.bits)
-        return all(os.pread(fd, 1, bit >> 3)[0] >> (bit & 7) & 1 for bit in probes)
+        wanted = probes(digest64(name), self._meta.bits)
+        return all(os.pread(fd, 1, bit >> 3)[0] >> (bit & 7) & 1 for bit in wanted)
 
 
 class _Numbers(Sequence[int]):
@@ -200,11 +151,11 @@ class _Numbers(Sequence[int]):
         return int.from_bytes(self._raw[at * 8 : at * 8 + 8], "little")
 
 
-def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _contents(mount: Mount) -> Iterator[tuple[str, bytes]]:
     seen: set[str] = set()
-    for path, status in _walk(folder):
+    for path, status in _walk(mount):
         if stat.S_ISREG(status.st_mode) and status.st_size <= SEARCHED_BYTES:
-            data = (folder / path).read_bytes()
+            data = (mount.folder / path).read_bytes()
             for name, content in ((path, data), *_nested(path, data)):
                 digest = sha256(content)
                 if digest not in seen:
@@ -224,29 +175,26 @@ def open_index(mount: Mount, cache: Path) -> MountIndex:
     Safe for many processes: one builds, the others wait. Indexes of earlier contents are removed.
     """
     folder = mount.folder.resolve()
-    resolved = Mount(name=mount.name, folder=folder)
-    home = cache / sha256(f"{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
-    ready = home / fingerprint(folder)
-    if not ready.joinpath("files.json").exists():
+    resolved = Mount(name=mount.name, folder=folder, without=mount.without)
+    home = cache / sha256(f"{FORMAT}\0{mount.name}\0{folder}".encode("utf-8", "surrogateescape"))[:16]
+    ready = home / fingerprint(mount)
+    if not ready.joinpath("place.json").exists():
         home.mkdir(parents=True, exist_ok=True)
         with home.joinpath("lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not ready.joinpath("files.json").exists():
+            if not ready.joinpath("place.json").exists():
                 _build(resolved, home, ready)
     return MountIndex(ready, resolved)
 
 
 def _build(mount: Mount, home: Path, ready: Path) -> None:
-    content_bytes = sum(status.st_size for _, status in _walk(mount.folder))
+    content_bytes = sum(status.st_size for _, status in _walk(mount))
     filter_bytes = min(_MOST_FILTER_BYTES, 1 << max(16, (content_bytes // 8).bit_length()))
-    builder = _Builder(names=bytearray(filter_bytes))
-    for path, status in _walk(mount.folder):
-        if not stat.S_ISREG(status.st_mode):
-            continue
-        if status.st_size > SEARCHED_BYTES:
-            builder.pass_over(path, status.st_size)
-        else:
-            builder.add(path, (mount.folder / path).read_bytes())
+    earlier = next((path.parent for path in home.glob("*/place.json")), None)
+    builder = Builder(Earlier(earlier), filter_bytes)
+    for path, status in _walk(mount):
+        if stat.S_ISREG(status.st_mode):
+            builder.take(mount.folder, path, status.st_size, _state(path, status))
     new = Path(tempfile.mkdtemp(prefix="new-", dir=home))
     builder.save(new, mount.name)
     for old in home.iterdir():

@@ -184,10 +184,14 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     for name in sorted(env):
         if not name.startswith(PREFIX) or name in NO_SETTINGS:
             continue
-        place = values
         *folders, leaf = name.removeprefix(PREFIX).lower().split("__")
+        place = values
         for folder in folders:
-            place = place.setdefault(folder, {})
+            deeper = place.setdefault(folder, {})
+            if not isinstance(deeper, dict):
+                raise ConfigurationError(f"{name}: {folder} is set as a value as well; unset one of them")
+            place = deeper
+        # A list is written with commas.
         place[leaf] = tuple(filter(None, env[name].split(","))) if leaf == "listeners" else env[name]
     return values
 

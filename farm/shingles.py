@@ -6,7 +6,7 @@ so that two files choose the same runs without knowing of each other.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 #: Tokens in a run.
 RUN_TOKENS = 12
@@ -14,7 +14,8 @@ RUN_TOKENS = 12
 RUN_BITS = 44
 
 _TOKEN = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[^\sA-Za-z0-9_]")
-_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{3,}")
+#: Tokens about which a Fingerprinter remembers whether they are anchors; then it starts afresh.
+_REMEMBERED = 1_000_000
 _LONG_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{5,}")
 _LENGTH = re.compile(rb"[0-9]{1,3}")
 _MANGLED = (b"_ZN", b"_R", b"__ZN", b"ZN")
@@ -23,6 +24,12 @@ _MANGLED = (b"_ZN", b"_R", b"__ZN", b"ZN")
 def digest64(data: bytes) -> int:
     """A 64-bit digest of bytes."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+def tokens_of(text: bytes) -> list[bytes]:
+    """A text's words, numbers and signs, in order."""
+    found: list[bytes] = _TOKEN.findall(text)
+    return found
 
 
 class _Anchors(dict[bytes, bool]):
@@ -42,7 +49,12 @@ class Fingerprinter:
 
     def runs(self, text: bytes) -> frozenset[int]:
         """Fingerprints of RUN_BITS bits of the runs that begin at an anchor."""
-        tokens = _TOKEN.findall(text)
+        return self.runs_of(tokens_of(text))
+
+    def runs_of(self, tokens: list[bytes]) -> frozenset[int]:
+        """The same for a text that has been cut into tokens."""
+        if len(self._anchors) > _REMEMBERED:
+            self._anchors.clear()
         anchors = self._anchors
         starts = [i for i, token in enumerate(tokens[: len(tokens) - RUN_TOKENS + 1]) if anchors[token]]
         shift = 64 - RUN_BITS
@@ -54,10 +66,14 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:8192]
 
 
-def words(data: bytes) -> Iterable[bytes]:
-    """The distinct names in a file: identifiers, and in built libraries the parts of mangled symbols."""
+def words(data: bytes, tokens: list[bytes] | None = None) -> set[bytes]:
+    """The distinct names in a file: identifiers, and in built libraries the parts of mangled symbols.
+
+    `tokens` are those of a text, if it has been cut already.
+    """
     if not is_binary(data):
-        return set(_WORD.findall(data))
+        every = set(tokens_of(data) if tokens is None else tokens)
+        return {word for word in every if len(word) >= 4 and not word[:1].isdigit()}
     found = set(_LONG_WORD.findall(data))
     found.update(part for word in tuple(found) if word.startswith(_MANGLED) for part in _demangled(word))
     return found

@@ -24,7 +24,8 @@ from farm.logs import Action, context
 from farm.settings import Settings, restore
 from workers.reconciler import REAP, Queue
 from workers.redis_link import RedisLink
-from workers.tasks import Runtime, register, task_name
+from workers.runtime import Runtime
+from workers.tasks import register, task_name
 
 _log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from containers.engine import BoxLimits
 from containers.engine.docker_engine import DockerEngine
 from containers.lib import ensure_lib
 from containers.spec import BoxSettings
+from containers.toolchain.visible import index_folder
 from farm.data import builtin_repos, config_folder
 from farm.ledger import Ledger
 from farm.settings import Settings, inherited
@@ -48,7 +49,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         git=git,
         recipes=recipes,
         toolchain=toolchain,
-        scanner=LeakScanner(state / "leak-index", toolchain),
+        scanner=LeakScanner(index_folder(toolchain), toolchain),
         environ=environ,
         min_free_bytes=settings.limits.min_free_bytes,
         gpu=settings.gpu,

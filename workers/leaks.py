@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from containers.toolchain import Toolchain
+from containers.toolchain.visible import visible_folders
 from farm.hiding import Bare
 from farm.leak import Leak, LeakKind, LeakReport, LeakScan, ScannedPlace, report
 from farm.mountindex import Mount, open_index
@@ -16,16 +17,22 @@ class LeakScanner:
     def __init__(self, cache: Path, toolchain: Toolchain | None, more: Sequence[Mount] = ()) -> None:
         """`toolchain` gives the folders that every box gets; `more` names further ones."""
         self._cache = cache
-        self._mounts = (*(() if toolchain is None else toolchain_mounts(toolchain)), *more)
+        self._mounts = (*(() if toolchain is None else visible_folders(toolchain)), *more)
         self._scan = LeakScan()
 
     def prepare(self) -> tuple[ScannedPlace, ...]:
         """Build the indexes that are missing or out of date, so that no job has to; what they hold."""
         return tuple(open_index(mount, self._cache).place for mount in self._mounts)
 
-    def scan(self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject]) -> LeakReport:
-        """The certificate, or what is wrong. `foreign` are the objects that the repository should not have."""
-        answer = self._scan.answer(bare, workspace.tree)
+    def scan(
+        self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject], source: Sequence[str]
+    ) -> LeakReport:
+        """The certificate, or what is wrong.
+
+        `foreign` are the objects that the repository should not have, `source` the paths of the op's source
+        implementation.
+        """
+        answer = self._scan.answer(bare, workspace.tree, source)
         leaks, mentions = (list(found) for found in self._scan.workspace(answer, workspace.tree))
         leaks += (_object_leak(item, answer.blobs.get(item.sha256)) for item in foreign)
         places = [_workspace_place(workspace)]
@@ -34,13 +41,6 @@ class LeakScanner:
             leaks += index.leaks(answer)
             places.append(index.place)
         return report(bare, leaks, mentions, places)
-
-
-def toolchain_mounts(toolchain: Toolchain) -> tuple[Mount, ...]:
-    """The folders of a toolchain that a box sees, each under the name of what leads to it."""
-    names = {toolchain.root: "toolchain", toolchain.cargo_home: "cargo registry", toolchain.warm: "warm builds"}
-    names |= {toolchain.rust: "rust", toolchain.cuda: "cuda"}
-    return tuple(Mount(name=names.get(path, path.name), folder=path) for path in toolchain.mount_folders())
 
 
 def _object_leak(item: ForeignObject, hidden: str | None) -> Leak:

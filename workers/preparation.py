@@ -88,7 +88,8 @@ class Preparer:
         shutil.rmtree(at.root, ignore_errors=True)
         at.root.mkdir(parents=True)
         workspace = make_workspace(self._git, visible(subject.bare), at.workspace, int(run.created_at))
-        report = self._scanner.scan(subject.bare, workspace, foreign_objects(self._git, workspace))
+        foreign = foreign_objects(self._git, workspace)
+        report = self._scanner.scan(subject.bare, workspace, foreign, subject.op.source_files)
         certificate = json.dumps(encode(report), sort_keys=True, indent=1).encode()
         if not report.clean:
             raise LeakFound(report.summary)

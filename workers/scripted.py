@@ -86,6 +86,8 @@ class ScriptedSpine:
             hold.check()
         match act.to:
             case JobState.CANCELLED:
+                # With a fresh lease the wish is left to the worker, whatever the state.
+                hold.check()
                 self._ledger.request_cancel(job.id)
                 return Wait(after_s=0.0)
             case JobState.PARKED:

@@ -4,7 +4,6 @@
 """
 
 import logging
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, assert_never
 
@@ -16,49 +15,12 @@ from farm.job import FINAL, TRANSITIONS, WAITING, Job, JobState, ParkReason
 from farm.ledger import Change, Charge, Ledger
 from farm.logs import Action, context
 from farm.retry import After, Counts, Decision, decide, same_inputs
-from farm.settings import Settings
-from workers.leases import HeldLease, leased, owner_name
+from workers.leases import HeldLease, leased
 from workers.reconciler import REAP
-from workers.spine import Advance, Failed, Listener, Notes, Park, Spine, StepOutcome, Wait, named
+from workers.runtime import Runtime
+from workers.spine import Advance, Failed, Listener, Notes, Park, StepOutcome, Wait
 
 _log = logging.getLogger(__name__)
-
-
-class Runtime:
-    """What tasks work with; ledger connections and spine are made at first use, after the fork."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.ledger = Ledger(settings.ledger_url)
-        self._pid: int | None = None
-
-    @property
-    def owner(self) -> str:
-        """This process's name as an owner of leases."""
-        self._ready()
-        return self._owner
-
-    @property
-    def spine(self) -> Spine:
-        """The spine that the settings name."""
-        self._ready()
-        return self._spine
-
-    @property
-    def listeners(self) -> tuple[Listener, ...]:
-        """The listeners that the settings name."""
-        self._ready()
-        return self._listeners
-
-    def _ready(self) -> None:
-        if self._pid == os.getpid():
-            return
-        self._owner = owner_name()
-        self._spine: Spine = named(self.settings.worker.spine)(self.settings, self.ledger)
-        self._listeners: tuple[Listener, ...] = tuple(
-            named(path)(self.settings, self.ledger) for path in self.settings.worker.listeners
-        )
-        self._pid = os.getpid()
 
 
 class Due(NamedTuple):

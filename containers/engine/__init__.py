@@ -36,6 +36,7 @@ class BoxSpec:
     mounts: tuple[Mount, ...]
     labels: Mapping[str, str]  #: farm, run, job, op, attempt, purpose
     workdir: str
+    masks: tuple[str, ...] = ()  #: folders of the mounts that the box sees empty
     image: str | None = None  #: None: the embedded image (empty, the host's folders mounted)
     limits: BoxLimits = field(default_factory=BoxLimits)
 

@@ -176,7 +176,10 @@ class DockerEngine:
             cap_drop=["ALL"],
             security_opt=["no-new-privileges:true"],
             # exec: cffi and cargo load what they have just compiled; /work can be executed from anyway.
-            tmpfs={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes}"},
+            tmpfs={
+                "/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.tmpfs_bytes}",
+                **dict.fromkeys(spec.masks, "ro,noexec,nosuid,nodev,mode=755,size=4k"),
+            },
             mem_limit=limits.memory_bytes,
             memswap_limit=limits.memory_bytes,
             pids_limit=limits.pids,

@@ -61,10 +61,21 @@ class Toolchain:
         Python's home is left out when it lies under /usr, which a box has anyway.
         """
         linked = {path.resolve() for path in self.root.iterdir() if path.is_symlink()}
-        interpreter = self.python.resolve().parent.parent
+        interpreter = self._interpreter
         if interpreter.is_relative_to("/usr"):
             return (self.root, *sorted(linked))
         return (self.root, *sorted(linked | {interpreter}))
+
+    def masked_folders(self) -> tuple[Path, ...]:
+        """Folders inside the mounted ones that a box sees empty: it needs none of it, and a scan is spared it."""
+        home = self._interpreter
+        packages = () if home.is_relative_to("/usr") else (home / "lib").glob("python3*/site-packages")
+        return tuple(sorted(path for path in (self.rust / "share", *packages) if path.is_dir()))
+
+    @property
+    def _interpreter(self) -> Path:
+        """Home of the Python that the venv was made from."""
+        return self.python.resolve().parent.parent
 
 
 def default_root(data_home: Path) -> Path:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from containers.toolchain import MARKER, Record, Toolchain, load, native_part, python_part
 from containers.toolchain.parts import key_of, locked, point, publish, step, sweep
+from containers.toolchain.visible import prepare_index
 from farm.codec import encode
 from farm.errors import ToolchainMissing
 
@@ -76,7 +77,10 @@ def install(root: Path, sources: Sources, env: Mapping[str, str], say: Callable[
         )
         publish(root / digest, lambda folder: maker.assemble(folder, digest, python, natives, Path(sysroot)))
         point(root / "current", digest)
-    return Done(toolchain=load(root / digest), seconds=maker.seconds)
+    toolchain = load(root / digest)
+    say("indexing what boxes can read, for the leak scan")
+    prepare_index(toolchain)
+    return Done(toolchain=toolchain, seconds=maker.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """The `farm` command: its groups, its options that every command has, and how errors become exit codes."""
 
-import importlib.util
 import traceback
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, NoReturn
@@ -9,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from drivers.cli import jobs, machine, runs
+from drivers.cli import ir, jobs, machine, runs
 from drivers.cli.context import Wiring
 from drivers.cli.output import note, print_error
 from farm.errors import Defect, FarmError, UsageError
@@ -79,8 +78,7 @@ def build_app(wiring: Wiring) -> typer.Typer:
     runs.register(app)
     jobs.register(app)
     machine.register(app)
-    if importlib.util.find_spec("drivers.cli.ir") is not None:
-        importlib.import_module("drivers.cli.ir").register(app)
+    ir.register(app)
     return app
 
 

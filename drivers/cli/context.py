@@ -97,6 +97,7 @@ class Wiring:
     toolchain: Callable[[], ToolchainHouse]
     advance: Callable[[], Callable[[str], float | None]]  #: takes one step of a job in this process
     target_path: Callable[[str], str]  #: where a repo's branches can be looked at: a path or URL
+    stopped: Callable[[], bool]  #: whether no worker of ours runs where one should
     pause: Callable[[float], None]  #: sleep, seconds
     clock: Callable[[], float]  #: seconds since the epoch, UTC
 

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.markdown import Markdown
 from rich.text import Text
 
 from drivers.cli.context import Wiring, wiring
@@ -58,7 +57,7 @@ def diagnose(context: typer.Context, job: JobName, as_json: AsJson = False) -> N
         emit(view, as_json=as_json, render=lambda: Text(text))
         return
     body = trace_markdown(view.trace)
-    emit(view, as_json=as_json, render=lambda: Markdown(body))
+    emit(view, as_json=as_json, render=lambda: Text(body.rstrip()))
 
 
 def _follow(wires: Wiring, job: Job) -> None:

@@ -12,13 +12,18 @@ from farm import codec
 from farm.errors import FarmError
 from farm.views import ErrorView
 
+#: Width of tables that are not printed to a terminal.
+PIPE_COLUMNS = 240
+
 
 def emit(document: Any, *, as_json: bool, render: Callable[[], RenderableType]) -> None:
     """Print a document of `farm.views` in the asked form."""
     if as_json:
         typer.echo(json.dumps(codec.encode(document), indent=2))
     else:
-        Console(soft_wrap=not sys.stdout.isatty()).print(render())
+        # In a pipe a row stays a line: what reads it there is a program or a log.
+        width = None if sys.stdout.isatty() else PIPE_COLUMNS
+        Console(width=width, soft_wrap=width is not None).print(render())
 
 
 def note(text: str) -> None:

@@ -22,7 +22,7 @@ from drivers.cli.options import (
 )
 from drivers.cli.output import emit, note
 from drivers.cli.tables import ops_table, run_table, status_table
-from drivers.cli.watch import LiveTable, PlainLines, Progress, wait_until_settled
+from drivers.cli.watch import LiveTable, PlainLines, Progress, Vigil, wait_until_settled
 from drivers.one_shot import run_here
 from drivers.requests import SubmitRequest, look_command
 from farm.job import Accept, JobState, Run
@@ -174,17 +174,22 @@ def one_shot(
 
 
 def _wait(wires: Wiring, run: Run, *, as_json: bool, between: Callable[[], None] | None = None) -> None:
-    """Show progress until the run is settled, write its report, print the outcome, end with its exit code."""
+    """Show progress until the run is settled, write its report, print the outcome, end with its exit code.
+
+    `between` does the run's work between two looks, where no worker does.
+    """
     service = wires.service(embedded=False)
     try:
         view = wait_until_settled(
             lambda: service.run(run),
             _progress(wires, as_json=as_json),
-            between or (lambda: wires.pause(POLL_S)),
+            between or Vigil(pause=lambda: wires.pause(POLL_S), stopped=wires.stopped, say=note),
         )
     except KeyboardInterrupt:
         view = service.run(run)
-        note(f"the run goes on; watch it: farm status {run.id} --wait; end it: farm cancel {run.id}")
+        goes_on = f"the run goes on; watch it: farm status {run.id} --wait"
+        rests = "the run rests where it is; `farm up` goes on with it"
+        note(f"{goes_on if between is None else rests}; end it: farm cancel {run.id}")
         raise typer.Exit(view.exit_code) from None
     service.report(run)
     view = service.run(run)

@@ -65,7 +65,7 @@ def ops_table(view: OpsView) -> RenderableType:
             str(len(op.kernels)),
             rows if op.tests else "none",
             "yes" if op.landed else "",
-            escape(", ".join(op.source_files)),
+            Text(", ".join(dict.fromkeys(kernel.file for kernel in op.kernels) or op.source_files)),
         )
     landed = sum(op.landed for op in view.ops)
     head = Text(f"{view.repo} at {view.base[:12]}: {len(view.ops)} ops, {landed} landed ({view.recipe})")
@@ -115,5 +115,5 @@ def when(seconds: float) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name in {"op", "state", "run", "check"})
     return table

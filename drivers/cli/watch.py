@@ -11,6 +11,9 @@ from rich.live import Live
 from drivers.cli.tables import run_table
 from farm.views import RunView
 
+#: Pauses between two questions whether the farm still runs.
+ASK_EVERY = 10
+
 
 class Progress(Protocol):
     """Who is told how a run goes on. Entered before the first look, left after the last."""
@@ -36,6 +39,29 @@ def wait_until_settled(look: Callable[[], RunView], progress: Progress, pause: C
             if view.settled:
                 return view
             pause()
+
+
+class Vigil:
+    """Between two looks: sleep, and say once when nothing works on the run any more."""
+
+    def __init__(
+        self, *, pause: Callable[[], None], stopped: Callable[[], bool], say: Callable[[str], None]
+    ) -> None:
+        """`stopped` is asked at every `ASK_EVERY`th pause."""
+        self._pause = pause
+        self._stopped = stopped
+        self._say = say
+        self._pauses = 0
+        self._said = False
+
+    def __call__(self) -> None:
+        self._pause()
+        self._pauses += 1
+        if self._pauses % ASK_EVERY == 0:
+            stopped = self._stopped()
+            if stopped and not self._said:
+                self._say("nothing works on the run now: `farm up` starts the farm; still waiting")
+            self._said = stopped
 
 
 class PlainLines:

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from containers import toolchain
@@ -30,8 +30,9 @@ from workers.app import open_queue
 from workers.gitrepo import Git
 from workers.redis_link import RedisLink
 from workers.repositories import Repositories
+from workers.runtime import Runtime
 from workers.service import Service
-from workers.tasks import Runtime, advance
+from workers.tasks import advance
 
 
 def real_wiring(environ: Mapping[str, str]) -> Wiring:
@@ -44,6 +45,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
         toolchain=lambda: UserToolchain(machine.settings, environ),
         advance=machine.advance,
         target_path=machine.target_path,
+        stopped=machine.stopped,
         pause=time.sleep,
         clock=time.time,
     )
@@ -74,9 +76,9 @@ class Machine:
     def service(self, *, embedded: bool = True) -> FarmService:
         """The service; see ServiceMaker."""
         state = self.settings.state
-        checks: list[Callable[[], object]] = [self._need_engine, self._need_toolchain, self._need_space]
+        checks: list[Callable[[], object]] = [self._need_space, self._need_engine, self._need_toolchain]
         if embedded:
-            checks.append(self._need_workers)
+            checks = [self._need_broker, *checks, self._need_workers]
         return FarmService(
             ledger=self.ledger,
             reader=Reader(
@@ -95,11 +97,21 @@ class Machine:
 
     def advance(self) -> Callable[[str], float | None]:
         """One step of a job, in this process."""
-        return partial(advance, Runtime(embedded.connected(self.settings)))
+        runtime = Runtime(embedded.connected(self.settings))
+
+        def take(job_id: str) -> float | None:
+            due = advance(runtime, job_id)
+            return None if due is None else due.after_s
+
+        return take
 
     def target_path(self, repo: str) -> str:
         """Where a repo's branches can be looked at."""
         return self.repositories.location(repo)
+
+    def stopped(self) -> bool:
+        """Whether the embedded farm does not run; with a broker of its own, workers may be anywhere."""
+        return self.settings.broker.url is None and not embedded.status(self.settings).running
 
     def doctor(self) -> DoctorView:
         """All checks of this machine."""
@@ -161,7 +173,9 @@ class Machine:
     def _need_workers(self) -> None:
         if self.settings.broker.url is None:
             embedded.up(self.settings)
-        else:
+
+    def _need_broker(self) -> None:
+        if self.settings.broker.url is not None:
             RedisLink(self.settings.broker.url).ping()
 
     def _broker_problems(self) -> tuple[str, ...] | None:

@@ -95,7 +95,10 @@ def build_trace(run: Run, job: Job, attempts: tuple[AttemptEvidence, ...]) -> Tr
         evidence=_evidence(attempts, last),
         tried=tuple(step for attempt in attempts for step in _tried(attempt)),
         next_step=_next_step(job, end, fault),
-        reproduce=f"farm one-shot {job.op} --repo {run.repo} --base {run.base} --recipe {run.recipe}",
+        reproduce=(
+            f"farm one-shot {job.op} --repo {run.repo} --base {run.base} "
+            f"--recipe {run.recipe} --accept {run.accept.value}"
+        ),
     )
 
 

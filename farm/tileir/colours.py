@@ -68,9 +68,7 @@ def colour_nodes(lowering: Lowering, parameter: Callable[[int], int]) -> list[in
     return colours
 
 
-def _colour(
-    node: Node, colours: list[int], following: dict[int, int], parameter: Callable[[int], int]
-) -> int:
+def _colour(node: Node, colours: list[int], following: dict[int, int], parameter: Callable[[int], int]) -> int:
     if node.op == "param":
         return hash((parameter(int(str(node.attrs[0]))), node.type.text))
     if node.op in ("arg", "loop_result"):

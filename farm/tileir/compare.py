@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from farm.errors import TileIRError
 from farm.tileir.difference import Difference, DifferenceKind, Place
-from farm.tileir.explain import explain
+from farm.tileir.explain import VAGUE, access, explain
 from farm.tileir.facts_match import facts_differ
+from farm.tileir.forms import Forms
 from farm.tileir.hints import compared_targets
 from farm.tileir.identical import identical
 from farm.tileir.lower import Lowering, param_types
@@ -15,6 +17,7 @@ from farm.tileir.matcher import Matcher
 from farm.tileir.model import Entry, Module
 from farm.tileir.rules import RULES, RuleId
 from farm.tileir.simplify import Level
+from farm.tileir.span import Span
 
 
 class ParameterMapping(StrEnum):
@@ -67,22 +70,29 @@ def compare(
     ):
         return Comparison(same=True, rules=(), difference=None, parameters=tuple(range(len(theirs.params))))
     targets = (gpu,) if gpu else compared_targets(reference, candidate)
-    result: Comparison | None = None
+    attempts: list[_Attempt] = []
+    forms = Forms()
     for level in Level:
         sides = (
-            Lowering(ours, level=level, targets=targets, known=knowns[0]),
-            Lowering(theirs, level=level, targets=targets, known=knowns[1]),
+            Lowering(ours, level=level, targets=targets, forms=forms, known=knowns[0]),
+            Lowering(theirs, level=level, targets=targets, forms=forms, known=knowns[1]),
         )
-        result = _at_level(sides[0], sides[1], by_position)
-        if result.same and reference.globals != candidate.globals:
-            return _globals_differ(reference, candidate, result)
-        if result.same:
+        attempts.append(_at_level(sides[0], sides[1], by_position))
+        if attempts[-1].result.same:
+            if reference.globals != candidate.globals:
+                return _globals_differ(reference, candidate, attempts[-1].result)
             break
-    assert result is not None
-    return result
+    return _most_telling(attempts)
 
 
-def _at_level(reference: Lowering, candidate: Lowering, by_position: bool) -> Comparison:
+class _Attempt(NamedTuple):
+    """The outcome at one level."""
+
+    result: Comparison
+    access: Span | None  #: where in the reference the access stands that the difference concerns
+
+
+def _at_level(reference: Lowering, candidate: Lowering, by_position: bool) -> _Attempt:
     matcher = Matcher(reference, candidate, by_position=by_position)
     found = matcher.run()
     difference = explain(found, matcher) if found is not None else facts_differ(matcher, reference, candidate)
@@ -90,12 +100,26 @@ def _at_level(reference: Lowering, candidate: Lowering, by_position: bool) -> Co
         difference = _hints_differ(reference, candidate)
     used = {RuleId.DATA_FLOW} | matcher.rules | reference.s.rules | candidate.s.rules
     count = len(candidate.entry.params)
-    return Comparison(
+    result = Comparison(
         same=difference is None,
         rules=tuple(rule.value for rule in RuleId if rule in used),
         difference=difference,
         parameters=tuple(matcher.parameters.get(index) for index in range(count)),
     )
+    return _Attempt(result, access(found) if found is not None else None)
+
+
+def _most_telling(attempts: list[_Attempt]) -> Comparison:
+    """The last outcome; of a difference that rewriting has blurred, the form before rewriting."""
+    last = attempts[-1]
+    difference = last.result.difference
+    if difference is None or difference.kind not in VAGUE:
+        return last.result
+    for attempt in reversed(attempts[:-1]):
+        earlier = attempt.result.difference
+        if earlier is not None and earlier.kind not in VAGUE and attempt.access == last.access is not None:
+            return attempt.result
+    return last.result
 
 
 def _only_entry(module: Module) -> Entry:
@@ -112,8 +136,7 @@ def _by_position(reference: Entry, candidate: Entry, mapping: ParameterMapping) 
 
 def _hints_differ(reference: Lowering, candidate: Lowering) -> Difference:
     places = tuple(
-        Place(operation="entry", span=side.entry.span, source=side.entry.source)
-        for side in (reference, candidate)
+        Place(operation="entry", span=side.entry.span, source=side.entry.source) for side in (reference, candidate)
     )
     sentence = f"The entry has the hints {{{reference.hints}}}, in the candidate {{{candidate.hints}}}."
     return Difference(kind=DifferenceKind.HINT, reference=places[0], candidate=places[1], sentence=sentence)

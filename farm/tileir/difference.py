@@ -57,6 +57,4 @@ class Difference:
 
     def __str__(self) -> str:
         sides = (("reference", self.reference), ("candidate", self.candidate))
-        return f"{self.kind}: {self.sentence}" + "".join(
-            f"\n  {side}: {place}" for side, place in sides if place
-        )
+        return f"{self.kind}: {self.sentence}" + "".join(f"\n  {side}: {place}" for side, place in sides if place)

@@ -6,9 +6,17 @@ from farm.tileir.difference import Difference, DifferenceKind, Place
 from farm.tileir.graph import Node, Role
 from farm.tileir.matcher import Matcher
 from farm.tileir.pairs import Mismatch, Pair
+from farm.tileir.span import Span
 
 _VAGUE = frozenset({DifferenceKind.DATA_FLOW, DifferenceKind.OPERATION, DifferenceKind.CONSTANT})
 _INDEXING = frozenset({Role.INDEX, Role.SHAPE, Role.STRIDE})
+#: Kinds that say little about what was written.
+VAGUE = _VAGUE | {
+    DifferenceKind.COMBINER,
+    DifferenceKind.MASK,
+    DifferenceKind.LOOP_BOUND,
+    DifferenceKind.CARRIED_VALUE,
+}
 _NEAR = {
     Role.BOUND: DifferenceKind.LOOP_BOUND,
     Role.INIT: DifferenceKind.CARRIED_VALUE,
@@ -38,11 +46,25 @@ def explain(found: Mismatch, matcher: Matcher) -> Difference:
             kind = DifferenceKind.INDEX_ORDER if role in _INDEXING else DifferenceKind.OPERAND_ORDER
             sentence = f"`{parent.reference.op}` takes the same operands in another order."
             reference, candidate = parent.reference, parent.candidate
+            asked = (reference.origin.predicate, candidate.origin.predicate)
+            if asked[0] != asked[1]:
+                kind = DifferenceKind.PREDICATE
+                sentence = f"`{reference.op}` asks `{asked[0]}`, in the candidate `{asked[1]}`."
         else:
+            if kind is DifferenceKind.OPERATION and matcher.occurs(found.pair):
+                kind = DifferenceKind.DATA_FLOW
             kind = _seen_from_access(kind, found.pair)
             if found.pair.role is not None and found.pair.parent is not None:
                 sentence += f" It is the {found.pair.role} of `{found.pair.parent.reference.op}`."
     return Difference(kind=kind, reference=_place(reference), candidate=_place(candidate), sentence=sentence)
+
+
+def access(found: Mismatch) -> Span | None:
+    """Where in the reference the access stands whose meaning a mismatch concerns."""
+    last: Pair | None = None
+    for step in _chain(found.pair) if found.pair is not None else ():
+        last = step
+    return last.reference.origin.span if last is not None else None
 
 
 def _chain(pair: Pair) -> Iterator[Pair]:

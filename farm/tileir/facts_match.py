@@ -39,9 +39,7 @@ def _same_guard(ours: Region | None, theirs: Region | None, matcher: Matcher) ->
 
 
 def _difference(reference: Node, candidate: Node, left: _Promises, right: _Promises) -> Difference:
-    sentence = (
-        f"About {describe(reference)} the reference promises {_said(left)}, the candidate {_said(right)}."
-    )
+    sentence = f"About {describe(reference)} the reference promises {_said(left)}, the candidate {_said(right)}."
     places = tuple(
         Place(operation=node.origin.name, span=node.origin.span, source=node.origin.source)
         for node in (reference, candidate)

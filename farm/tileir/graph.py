@@ -30,12 +30,13 @@ class Role(StrEnum):
 class Origin:
     """Where a node came from; shared by all nodes of an operation."""
 
-    __slots__ = ("name", "source", "span")
+    __slots__ = ("name", "predicate", "source", "span")
 
-    def __init__(self, name: str, span: Span | None, source: Source | None) -> None:
+    def __init__(self, name: str, span: Span | None, source: Source | None, predicate: str = "") -> None:
         self.name = name
         self.span = span
         self.source = source
+        self.predicate = predicate  #: of a comparison, as written
 
 
 class Region:

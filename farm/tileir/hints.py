@@ -34,9 +34,7 @@ def compared_targets(reference: Module, candidate: Module) -> tuple[str, ...]:
 def effective(text: str | None, targets: tuple[str, ...]) -> str:
     """Canonical text of the hints that hold on these targets; empty where nothing is hinted."""
     groups = read_hints(text or "")
-    by_target = {
-        target: _canonical({**groups.get("default", {}), **groups.get(target, {})}) for target in targets
-    }
+    by_target = {target: _canonical({**groups.get("default", {}), **groups.get(target, {})}) for target in targets}
     if len(set(by_target.values())) == 1:
         return next(iter(by_target.values()))
     return "; ".join(f"{target}: {hints}" for target, hints in by_target.items())

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 _CEIL = ("signed", "rounding<positive_inf>")
 _FLOOR = ("signed", "rounding<negative_inf>")
 _TRUNCATE = ("signed",)
-_INDICES = frozenset(
-    {"get_tile_block_id", "get_num_tile_blocks", "get_index_space_shape", "get_tensor_shape"}
-)
+_INDICES = frozenset({"get_tile_block_id", "get_num_tile_blocks", "get_index_space_shape", "get_tensor_shape"})
 #: Not negative when all operands are not.
 _KEEPS_SIGN = frozenset({"addi", "muli", "divi", "mini", "splat", "reshape", "broadcast"})
 
@@ -54,9 +52,7 @@ def _divided(
     if divisor is None or divisor <= 0 or attrs not in (_FLOOR, _TRUNCATE):
         return None
     dividend = operands[0]
-    added = (
-        arithmetic.integer_of(dividend.operands[1]) if dividend.op == "addi" and not dividend.attrs else None
-    )
+    added = arithmetic.integer_of(dividend.operands[1]) if dividend.op == "addi" and not dividend.attrs else None
     if added == divisor - 1 and nonnegative(s, dividend.operands[0]):
         s.note(RuleId.CEIL_DIVISION)
         return s.make("divi", _CEIL, (dividend.operands[0], operands[1]), type_, origin)

@@ -75,14 +75,13 @@ class Text:
     def tokens(self) -> list[Token]:
         """All tokens and an END; raises TileIRError where no token begins."""
         found: list[Token] = []
-        offset = 0
-        match = _TOKEN.match
-        while not found or found[-1].kind is not Kind.END:
-            token = match(self.text, offset)
-            if token is None or token.lastgroup is None:
-                self.fail(_blank(self.text, offset), "no Tile IR token begins here")
-            found.append(Token(_KINDS[token.lastgroup], token[token.lastgroup], token.start(token.lastgroup)))
-            offset = token.end()
+        after = 0
+        for token in _TOKEN.finditer(self.text):
+            group = token.lastgroup
+            if token.start() != after or group is None:
+                self.fail(_blank(self.text, after), "no Tile IR token begins here")
+            found.append(Token(_KINDS[group], token[group], token.start(group)))
+            after = token.end()
         return found
 
 

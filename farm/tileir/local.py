@@ -40,7 +40,10 @@ def local_mismatch(pair: Pair) -> Mismatch | None:
         return attributes_differ(pair)
     if a.type != b.type:
         return types_differ(pair)
-    if a.roles != b.roles and a.op not in _LEAVING:
+    if a.op in _LEAVING:
+        return None
+    access = a.type.text == "effect"
+    if len(a.operands) != len(b.operands) or (access and a.roles != b.roles):
         return _roles_differ(pair)
     return None
 
@@ -103,9 +106,7 @@ def parameters_differ(pair: Pair, bound: int) -> Mismatch:
     a, b = pair.reference, pair.candidate
     if a.type != b.type:
         return types_differ(pair)
-    sentence = (
-        f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, "
-    )
+    sentence = f"The reference uses parameter {a.attrs[0]} where the candidate uses its parameter {b.attrs[0]}, "
     sentence += f"which stands for the reference's parameter {bound}."
     return mismatch(DifferenceKind.DATA_FLOW, pair, sentence)
 

@@ -3,10 +3,11 @@
 from farm.tileir import hints
 from farm.tileir.constants import read_number
 from farm.tileir.facts import Facts
+from farm.tileir.forms import Forms
 from farm.tileir.graph import Graph, Node, Origin, Region, Role
 from farm.tileir.memory import memory_roles, padded_load, with_token
-from farm.tileir.model import Entry, Item, Op, Use
-from farm.tileir.ops import LOADS, PURE
+from farm.tileir.model import Entry, Op
+from farm.tileir.ops import ELEMENTWISE, LOADS, PURE
 from farm.tileir.regions import RegionLowering
 from farm.tileir.rules import RuleId
 from farm.tileir.scope import Scope, unreadable
@@ -20,9 +21,16 @@ class Lowering:
     """One side of a comparison: the graph of an entry, its facts and the rules that shaped it."""
 
     def __init__(
-        self, entry: Entry, *, level: Level, targets: tuple[str, ...], known: dict[int, int] | None = None
+        self,
+        entry: Entry,
+        *,
+        level: Level,
+        targets: tuple[str, ...],
+        forms: Forms,
+        known: dict[int, int] | None = None,
     ) -> None:
         self.entry = entry
+        self._forms = forms
         self.level = level
         self.graph = Graph()
         self.s = Simplifier(self.graph, level)
@@ -32,9 +40,7 @@ class Lowering:
         self.combiner_depth = 0
         self.regions = RegionLowering(self)
         self.params = tuple(
-            self.graph.pure(
-                "param", (index,), (), param.type, Origin(f"%{param.name}", param.span, entry.source)
-            )
+            self.graph.pure("param", (index,), (), param.type, Origin(f"%{param.name}", param.span, entry.source))
             for index, param in enumerate(entry.params)
         )
         for index, (param, node) in enumerate(zip(entry.params, self.params, strict=True)):
@@ -88,38 +94,30 @@ class Lowering:
 
     def parts(self, op: Op) -> tuple[tuple[str, ...], tuple[Node, ...], tuple[Role, ...]]:
         """Attributes, operands and their roles, in the order written."""
-        attrs: list[str] = []
-        operands: list[Node] = []
-        roles: list[Role] = []
-        for item in op.items:
-            if hints.hint_text(item) is not None:
-                continue
-            uses = [word for word in item.words if isinstance(word, Use)]
-            operands += [self.scope.use(use) for use in uses]
-            roles += [_role(item)] * len(uses)
-            if len(uses) < len(item.words) or (item.key is not None and item.bracketed):
-                attrs.append(_attribute(item))
-        self._check_types(op, operands)
-        return tuple(attrs), tuple(operands), tuple(roles)
+        form = self._forms.of(op)
+        operands = tuple([self.scope.use(use) for use in form.uses])
+        if self.level is Level.FLOW:
+            self._check_types(op, operands)
+        return form.attrs, operands, form.roles
 
     def hints_of(self, op: Op) -> str:
         """An operation's hints as they hold on the compared targets."""
-        return self.effective(next((text for item in op.items if (text := hints.hint_text(item))), None))
+        return self.effective(self._forms.of(op).hint)
 
     def results(self, op: Op, node: Node, origin: Origin) -> tuple[Node, ...]:
         """The nodes of an operation's results."""
         types = [value.type for value in op.results for _ in range(value.count)]
-        return tuple(
-            self.s.make("result", (str(at),), (node,), type_, origin) for at, type_ in enumerate(types)
-        )
+        return tuple(self.s.make("result", (str(at),), (node,), type_, origin) for at, type_ in enumerate(types))
 
-    def _check_types(self, op: Op, operands: list[Node]) -> None:
-        known = {node.type for node in operands} | {value.type for value in op.results}
+    def _check_types(self, op: Op, operands: tuple[Node, ...]) -> None:
+        known = {node.type for node in operands}
+        if op.name not in ELEMENTWISE or op.result_types:
+            known |= {value.type for value in op.results}
+        elif any(node.type not in op.operand_types for node in operands):
+            raise unreadable(op.span, f"an operand of `{op.name}` is no {op.operand_types[-1].text}")
         for type_ in op.operand_types:
             if type_ not in known:
-                raise unreadable(
-                    op.span, f"`{op.name}` is written with {type_.text}, which no operand of it has"
-                )
+                raise unreadable(op.span, f"`{op.name}` is written with {type_.text}, which no operand of it has")
 
     def _assume(self, op: Op, region: Region) -> None:
         self.s.note(RuleId.ASSUME)
@@ -167,9 +165,11 @@ class Lowering:
         attrs, operands, roles = self.parts(op)
         if not op.results:
             return
+        if op.name in ("cmpi", "cmpf"):
+            origin.predicate = attrs[0]
         type_ = op.results[0].type
         node = self.s.make(op.name, attrs, operands, type_, origin, roles)
-        single = len(op.results) == 1 and op.results[0].count == 1
+        single = len(op.results) == 1 and op.results[0].count == 1 and op.name != "get_index_space_shape"
         self.scope.define_all(op, (node,) if single else self.results(op, node, origin))
 
     def _effect(self, op: Op, region: Region, origin: Origin) -> None:
@@ -191,29 +191,6 @@ class Lowering:
             roles = (Role.MASK, Role.VALUE, Role.PADDING)
             results = (self.s.make("select", (), chosen, results[0].type, origin, roles), *results[1:])
         self.scope.define_all(op, results)
-
-
-def _role(item: Item) -> Role:
-    match item.key:
-        case "token":
-            return Role.TOKEN
-        case "shape":
-            return Role.SHAPE
-        case "strides":
-            return Role.STRIDE
-        case _:
-            return Role.INDEX if item.bracketed else Role.OPERAND
-
-
-def _attribute(item: Item) -> str:
-    words = ",".join(_number(word) if isinstance(word, str) else "_" for word in item.words)
-    text = f"[{words}]" if item.bracketed else words
-    return f"{item.key}={text}" if item.key else text
-
-
-def _number(word: str) -> str:
-    value, colon, element = word.partition(" : ")
-    return f"{read_number(element, value).value}:{element}" if colon else word
 
 
 def param_types(entry: Entry) -> tuple[Type, ...]:

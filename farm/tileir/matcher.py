@@ -12,10 +12,11 @@ from typing import NamedTuple
 from farm.tileir.arithmetic import integer_of
 from farm.tileir.colours import colour_nodes, listed_effects, parameter_colours
 from farm.tileir.difference import DifferenceKind
+from farm.tileir.effects import in_order, lengths_differ
 from farm.tileir.graph import Branch, Loop, Node, Region, Role
 from farm.tileir.local import attributes_differ, hints_differ, local_mismatch, parameters_differ
 from farm.tileir.lower import Lowering
-from farm.tileir.ops import LOADS, PARTIAL, commutes
+from farm.tileir.ops import PARTIAL, commutes
 from farm.tileir.pairs import Mismatch, Pair, mismatch
 from farm.tileir.rules import RuleId
 from farm.tileir.simplify import Level
@@ -66,6 +67,10 @@ class Matcher:
             [self._colours[0][node.id] for node in pair.reference.operands],
             [self._colours[1][node.id] for node in pair.candidate.operands],
         )
+
+    def occurs(self, pair: Pair) -> bool:
+        """Whether what the candidate has here occurs elsewhere in the reference."""
+        return self._colours[1][pair.candidate.id] in self._colours[0]
 
     def run(self) -> Mismatch | None:
         """None if everything that the reference does the candidate does and the other way round."""
@@ -174,9 +179,7 @@ class Matcher:
 
     def _operands(self, pair: Pair) -> None:
         a, b = pair.reference, pair.candidate
-        children: list[tuple[Node, Node, Role | None]] = list(
-            zip(a.operands, b.operands, a.roles, strict=True)
-        )
+        children: list[tuple[Node, Node, Role | None]] = list(zip(a.operands, b.operands, a.roles, strict=True))
         ours, theirs = self.colours_of(pair)
         if a.op == "join_tokens":
             left, right = (
@@ -223,18 +226,14 @@ class Matcher:
         if ours.owner is None and theirs.owner is None:
             return None
         if ours.owner is None or theirs.owner is None or ours.branch != theirs.branch:
-            sentence = (
-                "This division is executed under other conditions, and it is undefined for a zero divisor."
-            )
+            sentence = "This division is executed under other conditions, and it is undefined for a zero divisor."
             return mismatch(DifferenceKind.EFFECT, pair, sentence)
         self._push([(ours.owner, theirs.owner, None)], pair)
         return None
 
     def _loop(self, a: Loop, b: Loop, pair: Pair) -> Mismatch | None:
         if len(a.continues) != len(b.continues) or len(a.breaks) != len(b.breaks):
-            return mismatch(
-                DifferenceKind.EFFECT, pair, "The loops end their iterations in different places."
-            )
+            return mismatch(DifferenceKind.EFFECT, pair, "The loops end their iterations in different places.")
         if len(a.args) != len(b.args):
             self.rules.add(RuleId.CARRIED_ORDER)
         self._listing(a.body, b.body, pair)
@@ -291,42 +290,12 @@ class Matcher:
         return None
 
     def _listing(self, ours: Region, theirs: Region, parent: Pair | None) -> None:
-        left, right = ours.effects, self._in_order(ours.effects, theirs.effects)
+        left, right = ours.effects, theirs.effects
+        if self._sides[0].level >= Level.MEANING:
+            ordered = in_order(left, right, self._colours)
+            if ordered != right:
+                self.rules.add(RuleId.LOAD_ORDER)
+            right = ordered
         if len(left) != len(right):
-            extra = max(left, right, key=len)[min(len(left), len(right))]
-            places = (extra, None) if len(left) > len(right) else (None, extra)
-            side = "reference" if len(left) > len(right) else "candidate"
-            sentence = (
-                f"Only the {side} has this `{extra.op}`; it has {max(len(left), len(right))} effects here, "
-            )
-            sentence += f"the other side {min(len(left), len(right))}."
-            self._pending.append(Mismatch(DifferenceKind.EFFECT, parent, sentence, *places))
+            self._pending.append(lengths_differ(left, right, parent))
         self._push(((a, b, None) for a, b in zip(left, right, strict=False)), parent)
-
-    def _in_order(self, left: list[Node], right: list[Node]) -> list[Node]:
-        """The candidate's effects with neighbouring weak loads in the reference's order."""
-        if self._sides[0].level < Level.MEANING:
-            return right
-        found: list[Node] = []
-        while len(found) < len(right):
-            start = len(found)
-            run = right[start : start + max(1, _run_of_loads(right, start))]
-            for node in left[start : start + len(run)]:
-                colour = self._colours[0][node.id]
-                at = next((i for i, other in enumerate(run) if self._colours[1][other.id] == colour), 0)
-                if at:
-                    self.rules.add(RuleId.LOAD_ORDER)
-                found.append(run.pop(at))
-            found += run
-        return found
-
-
-def _is_weak_load(node: Node) -> bool:
-    return node.op in LOADS and "weak" in node.attrs
-
-
-def _run_of_loads(nodes: list[Node], start: int) -> int:
-    length = 0
-    while start + length < len(nodes) and _is_weak_load(nodes[start + length]):
-        length += 1
-    return length

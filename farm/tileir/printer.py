@@ -31,9 +31,7 @@ def _print_block(region: Region, depth: int, lines: list[str]) -> None:
 
 def _print_op(op: Op, depth: int, lines: list[str]) -> None:
     indent = "  " * depth
-    results = ", ".join(
-        f"%{value.name}" + (f":{value.count}" if value.count > 1 else "") for value in op.results
-    )
+    results = ", ".join(f"%{value.name}" + (f":{value.count}" if value.count > 1 else "") for value in op.results)
     head = f"{indent}{results} = {op.name}" if results else indent + op.name
     if op.name == "for":
         lines.append(f"{head} {_for_head(op)} {{")

@@ -30,9 +30,7 @@ class RegionLowering:
         lowering = self._lowering
         keyed = {item.key: item for item in op.items}
         scope = lowering.scope
-        bounds = tuple(
-            scope.use(use) for key in ("in", "to", "step") if key in keyed for use in _uses(op, key)
-        )
+        bounds = tuple(scope.use(use) for key in ("in", "to", "step") if key in keyed for use in _uses(op, key))
         inits = tuple(scope.use(use) for use in _uses(op, "iter_values"))
         unchanged: dict[int, Node] = {}
         mark = lowering.facts.mark()
@@ -74,9 +72,7 @@ class RegionLowering:
         loop.index = None
         if op.name == "for":
             index = values.pop(0)
-            loop.index = self._argument(
-                "index", loop, index.type, Origin(f"%{index.name}", index.span, op.source)
-            )
+            loop.index = self._argument("index", loop, index.type, Origin(f"%{index.name}", index.span, op.source))
             lowering.scope.define(index, (loop.index,))
         args: list[Node] = []
         for at, value in enumerate(values):
@@ -139,9 +135,7 @@ class RegionLowering:
                 lowering.scope.define_all(op, self._body(ops, region) or ())
                 return
         roles = (Role.CONDITION,)
-        node = cast(
-            Branch, self._graph.unique("if", (), (condition,), _EFFECT, origin, region, roles, Branch)
-        )
+        node = cast(Branch, self._graph.unique("if", (), (condition,), _EFFECT, origin, region, roles, Branch))
         node.bodies = (Region(region, node, 0), Region(region, node, 1))
         node.yields = [self._body(ops, body) for ops, body in zip(bodies, node.bodies, strict=True)]
         lowering.s.region = region

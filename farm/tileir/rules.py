@@ -72,13 +72,11 @@ RULES: dict[RuleId, Rule] = {
         ),
         _rule(
             RuleId.CONSTANT_FOLD,
-            "Integer arithmetic modulo the width, sign changes and exact conversions of constants have one "
-            "value.",
+            "Integer arithmetic modulo the width, sign changes and exact conversions of constants have one value.",
         ),
         _rule(
             RuleId.IDENTITY,
-            "Integer operations with a neutral or absorbing operand, and an offset of zero, have a known "
-            "result.",
+            "Integer operations with a neutral or absorbing operand, and an offset of zero, have a known result.",
         ),
         _rule(
             RuleId.ADD_CONSTANTS,
@@ -95,9 +93,7 @@ RULES: dict[RuleId, Rule] = {
             "Reshapes keep the order of elements, broadcasts repeat them; to the same shape they do nothing "
             "and two in a row are one.",
         ),
-        _rule(
-            RuleId.COMPARE_FLIP, "a > b is b < a and a >= b is b <= a, for integers and ordered floats alike."
-        ),
+        _rule(RuleId.COMPARE_FLIP, "a > b is b < a and a >= b is b <= a, for integers and ordered floats alike."),
         _rule(
             RuleId.SELECT,
             "A selection by a constant, or between two equal values, or by a condition already decided "
@@ -105,20 +101,14 @@ RULES: dict[RuleId, Rule] = {
         ),
         _rule(
             RuleId.LOAD_PAD,
-            "Elements that the mask excludes are not read and hold the padding, which is a selection by the "
-            "mask.",
+            "Elements that the mask excludes are not read and hold the padding, which is a selection by the mask.",
         ),
-        _rule(
-            RuleId.MASK_TRUE, "A mask that is true everywhere excludes nothing, so no padding is ever seen."
-        ),
+        _rule(RuleId.MASK_TRUE, "A mask that is true everywhere excludes nothing, so no padding is ever seen."),
         _rule(
             RuleId.IF_SELECT,
-            "A branch that does nothing but yield values which are safe to compute yields the selected "
-            "value.",
+            "A branch that does nothing but yield values which are safe to compute yields the selected value.",
         ),
-        _rule(
-            RuleId.SELECT_MIN_MAX, "The smaller of two integers is the first if it is less, else the second."
-        ),
+        _rule(RuleId.SELECT_MIN_MAX, "The smaller of two integers is the first if it is less, else the second."),
         _rule(RuleId.IF_CONSTANT, "Of a branch on a constant only one side is ever executed."),
         _rule(
             RuleId.CARRIED_UNCHANGED,
@@ -154,8 +144,7 @@ RULES: dict[RuleId, Rule] = {
         ),
         _rule(
             RuleId.CEIL_DIVISION,
-            "For x not negative, c positive and no overflow, (x + c - 1) / c rounded to zero is x / c "
-            "rounded up.",
+            "For x not negative, c positive and no overflow, (x + c - 1) / c rounded to zero is x / c rounded up.",
             True,
         ),
         _rule(

@@ -109,9 +109,7 @@ class Simplifier:
             self.note(RuleId.SPLAT)
         return self.splat(scalar, type_, origin)
 
-    def _pinned(
-        self, op: str, attrs: tuple[str, ...], operands: tuple[Node, ...], type_: Type
-    ) -> Region | None:
+    def _pinned(self, op: str, attrs: tuple[str, ...], operands: tuple[Node, ...], type_: Type) -> Region | None:
         divisor = arithmetic.integer_of(operands[-1])
         if divisor is not None and divisor not in (0, -1):
             return None

@@ -28,7 +28,11 @@ def environment(request: TraceRequest, standin: Path) -> dict[str, str]:
     """The whole environment of the child."""
     toolchain, gpu = Path(request.toolchain), GPUS[request.gpu]
     lib = Path(__file__).resolve().parents[3]
-    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH") if name in os.environ}
+    keep = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
+        if name in os.environ
+    }
     paths = [str(lib), f"{request.repo}/src", request.repo, keep.get("PYTHONPATH", "")]
     return keep | {
         "PYTHONPATH": ":".join(path for path in paths if path),
@@ -54,11 +58,12 @@ def trace(request: TraceRequest) -> int:
     artifact.unlink(missing_ok=True)
     crashed: dict[str, str] = {}
     deadline = time.monotonic() + request.timeout_s
+    journal, ended = read_journal(journal_file), "it was not started"
     for death in range(1, DEATHS + 1):
         journal_file.unlink(missing_ok=True)
         ended = _child(request, crashed, deadline)
         journal = read_journal(journal_file)
-        if artifact.exists() or journal.collected is None:
+        if artifact.exists() or not journal.collected:
             break
         if journal.started is None or death == DEATHS or time.monotonic() > deadline:
             reasons = {node: crashed.get(node, f"not run: {ended}") for _, node in journal.collected}
@@ -83,12 +88,16 @@ def _child(request: TraceRequest, crashed: dict[str, str], deadline: float) -> s
         argv = [sys.executable, "-m", "containers.box.trace.child", "request.json", "crashed.json"]
         argv[3:] = [str(folder / name) for name in argv[3:]]
         child = subprocess.Popen(
-            argv, cwd=request.repo, env=environment(request, folder), stdout=sys.stderr, start_new_session=True
+            argv,
+            cwd=request.repo,
+            env=environment(request, folder),
+            stdout=sys.stderr,
+            start_new_session=True,
         )
         try:
             code = child.wait(timeout=max(deadline - time.monotonic(), 1.0))
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
+            child.kill()
             child.wait()
             return f"it ran longer than {request.timeout_s:.0f} s"
     return f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -97,7 +106,12 @@ def _child(request: TraceRequest, crashed: dict[str, str], deadline: float) -> s
 def _give_up(mode: Mode, artifact: Path, journal: Journal, reasons: dict[str, str]) -> None:
     document: object
     if mode is Mode.REFERENCE:
-        document = {"rows": given_up_reference(journal, reasons), "kernels": [], "signatures": [], "versions": {}}
+        document = {
+            "rows": given_up_reference(journal, reasons),
+            "kernels": [],
+            "signatures": [],
+            "versions": {},
+        }
     else:
         document = given_up_candidate(journal, reasons)
     artifact.write_text(json.dumps(encode(document)))
@@ -109,7 +123,10 @@ def _print_counts(artifact: Path, mode: Mode) -> None:
     counts = Counter(row["status"] for row in rows)
     print(f"rows collected {len(rows)}, " + ", ".join(f"{status} {counts[status]}" for status in RowStatus))
     launches = sum(len(row["launches"]) for row in rows)
-    print(f"launches {launches}" + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else ""))
+    print(
+        f"launches {launches}"
+        + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else "")
+    )
     for reason, number in Counter(row["reason"] for row in rows if row["reason"]).items():
         print(f"{number} rows: {reason}")
 

@@ -1,6 +1,7 @@
 """Records what the target backend's real host code launches, through the stand-in driver."""
 
 import contextlib
+import ctypes
 import hashlib
 import shutil
 import sys
@@ -27,13 +28,21 @@ class DriverRecorder:
         self._source = source
         self._log = standin / "driver.jsonl"
         self._offset = 0
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._driver.standin_launches.restype = ctypes.c_ulong
+        self._before = 0
         self._modules: dict[int, tuple[str, str]] = {}
 
     def begin(self, book: AddressBook) -> None:
         """A new row starts."""
         self._source.begin(book)
         self._offset = self._log.stat().st_size if self._log.exists() else 0
+        self._before = self._driver.standin_launches()
         replace_tuners(self._repo)
+
+    def launched(self) -> int:
+        """Launches since the row started."""
+        return int(self._driver.standin_launches()) - self._before
 
     def take(self) -> tuple[tuple[CandidateLaunch, ...], str | None]:
         """The launches since then, and what makes them worthless."""
@@ -50,7 +59,9 @@ class DriverRecorder:
 
     def _launch(self, launch: DriverLaunch) -> CandidateLaunch:
         ir, digest = self._module(launch.module)
-        return CandidateLaunch(entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest)
+        return CandidateLaunch(
+            entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest
+        )
 
     def _module(self, number: int) -> tuple[str, str]:
         if number not in self._modules:
@@ -77,13 +88,15 @@ def replace_tuners(repo: Path) -> None:
         file = getattr(module, "__file__", None)
         tuner = getattr(module, "autotune_launch", None) if file and file.startswith(str(repo)) else None
         if isinstance(tuner, FunctionType) and "TunedResult" in tuner.__globals__:
-            module.autotune_launch = _first_config(tuner.__globals__["TunedResult"])
+            vars(module)["autotune_launch"] = _first_config(tuner.__globals__["TunedResult"])
 
 
 def _first_config(result: Callable[..., Any]) -> Callable[..., Any]:
     def autotune_launch(kernel_fn: Callable[[Any], Any], configs: Sequence[Any], *_: Any, **__: Any) -> Any:
-        first = list(configs)[0]
-        return result(best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False)
+        first = next(iter(configs))
+        return result(
+            best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False
+        )
 
     return autotune_launch
 
@@ -96,14 +109,15 @@ def library_in_place(library: str | None) -> Iterator[None]:
         return
     import cffi  # the reference mode does without it
 
-    opened = cffi.FFI.dlopen
+    library_type: Any = cffi.FFI
+    opened = library_type.dlopen
 
     def dlopen(ffi: Any, name: Any, flags: int = 0) -> Any:
         same = isinstance(name, str) and Path(name).name == Path(library).name
         return opened(ffi, library if same else name, flags)
 
-    cffi.FFI.dlopen = dlopen
+    library_type.dlopen = dlopen
     try:
         yield
     finally:
-        cffi.FFI.dlopen = opened
+        library_type.dlopen = opened

@@ -24,15 +24,29 @@ from containers.box.trace.stack import Whereabouts
 from farm.analysis import CandidateLaunch, CandidateRow, Launch, Row
 from farm.codec import encode
 
-PYTEST_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", "--tb=no", "-W", "ignore")
+PYTEST_OPTIONS = (
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:faulthandler",
+    "-q",
+    "--no-header",
+    "--tb=no",
+    "-W",
+    "ignore",
+)
 
 
-def main(request: TraceRequest, crashed: dict[str, str]) -> None:
-    """Trace and write reference.json or candidate.json."""
+#: pytest's ends after which its rows mean something: all passed, some failed, no rows.
+_RAN = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def main(request: TraceRequest, crashed: dict[str, str]) -> int:
+    """Trace and write reference.json or candidate.json; without rows that could be read, neither."""
     repo = Path(request.repo).resolve()
     out = Path(request.out)
     disassembler = Path(request.toolchain) / "cuda/bin/tileirdisasm"
-    specialiser = Specialiser(repo=repo, gpu=request.gpu)
+    specialiser = Specialiser(repo=repo, gpu=request.gpu, out=out, disassembler=disassembler)
     recorder = Recorder(specialiser)
     if request.mode is Mode.REFERENCE:
         traced: RowPlugin[Launch] = RowPlugin(
@@ -40,40 +54,52 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> None:
             where=Whereabouts(repo, request.tests, in_autograd),
             begin=recorder.begin,
             take=lambda: (tuple(recorder.launches), None),
+            launched=lambda: len(recorder.launches),
             journal=out / "rows.jsonl",
             crashed=crashed,
         )
-        _run(request, recorder, traced)
+        code = _run(request, recorder, traced)
+        if code not in _RAN or traced.void_by_accident:
+            return 1
         rows = [Row(**vars(record)) for record in traced.records.values()]
-        signatures, failed = specialiser.export(out, disassembler)
         document = {
             "rows": rows,
-            "kernels": list(specialiser.kernels.values()),
-            "signatures": signatures,
+            "kernels": tuple(specialiser.kernels.values()),
+            "signatures": specialiser.signatures,
             "versions": {name: importlib.metadata.version(name) for name in ("cuda-tile", "torch")},
         }
         _write(out / "reference.json", document)
-        _write(out / "not-exported.json", failed)
-        return
+        _write(out / "refused.json", specialiser.refused)
+        return 0
     driver = DriverRecorder(
-        repo=repo, out=out, standin=Path(os.environ["TILEFARM_STANDIN_DIR"]), disassembler=disassembler, source=recorder
+        repo=repo,
+        out=out,
+        standin=Path(os.environ["TILEFARM_STANDIN_DIR"]),
+        disassembler=disassembler,
+        source=recorder,
     )
     recorded: RowPlugin[CandidateLaunch] = RowPlugin(
         backend=request.backend,
         where=Whereabouts(repo, request.tests, in_autograd),
         begin=driver.begin,
         take=driver.take,
+        launched=driver.launched,
         journal=out / "rows.jsonl",
         crashed=crashed,
     )
     with library_in_place(request.library):
-        _run(request, recorder, recorded)
+        code = _run(request, recorder, recorded)
+    if code not in _RAN or recorded.void_by_accident:
+        return 1
     _write(out / "candidate.json", [CandidateRow(**vars(record)) for record in recorded.records.values()])
+    return 0
 
 
-def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> None:
+def _run(
+    request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]
+) -> int:
     with pretended(GPUS[request.gpu]), recorder.installed():
-        pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
+        return pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 
 
 def _write(path: Path, document: object) -> None:
@@ -83,4 +109,4 @@ def _write(path: Path, document: object) -> None:
 
 
 if __name__ == "__main__":
-    main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text()))
+    sys.exit(main(read_request(Path(sys.argv[1])), json.loads(Path(sys.argv[2]).read_text())))

@@ -1,7 +1,7 @@
 """Arrays as cuda.tile's launch code reads them (DLPack), at addresses where there is no memory."""
 
 import ctypes
-from typing import Any
+from typing import Any, ClassVar
 
 _CUDA = 2
 #: torch dtype name -> DLPack type code and bits.
@@ -26,7 +26,7 @@ _TYPES = {
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [
+    _fields_: ClassVar[Any] = [
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
         ("device_id", ctypes.c_int32),
@@ -41,7 +41,11 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    _fields_ = [("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+    _fields_: ClassVar[Any] = [
+        ("tensor", _Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
 
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

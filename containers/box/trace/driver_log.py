@@ -28,7 +28,7 @@ def module_file(number: int) -> str:
 
 
 def read_events(text: str) -> DriverEvents:
-    """The events in lines of driver.jsonl. Raises ValueError for a line that the stand-in cannot have written."""
+    """The events in lines of driver.jsonl. Raises ValueError for a line of another origin."""
     launches, problems = [], []
     for line in text.splitlines():
         event = json.loads(line)
@@ -37,7 +37,10 @@ def read_events(text: str) -> DriverEvents:
             x, y, z = event["grid"]
             launches.append(
                 DriverLaunch(
-                    module=event["module"], entry=event["entry"], grid=(x, y, z), params=tuple(event["params"])
+                    module=event["module"],
+                    entry=event["entry"],
+                    grid=(x, y, z),
+                    params=tuple(event["params"]),
                 )
             )
         elif kind == "missing":

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import Answer, ComparisonReached, HostReadsData, MetadataMismatch
+from containers.box.trace.steps import StepLog
 from farm.recipes.cutile_rs.storages import Maker
 
 CLAIMED = torch.device("cuda", 0)
@@ -33,9 +34,10 @@ def redirected(device: Any) -> Any:
 class StorageMode(FakeTensorMode):
     """Fake tensors whose storages get their addresses in the order in which they are made."""
 
-    def __init__(self, book: AddressBook) -> None:
+    def __init__(self, book: AddressBook, steps: StepLog) -> None:
         super().__init__(allow_non_fake_inputs=True)
         self._book = book
+        self._steps = steps
         self._depth = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -49,6 +51,8 @@ class StorageMode(FakeTensorMode):
             for value in out if isinstance(out, (tuple, list)) else (out,):
                 if isinstance(value, FakeTensor):
                     self._book.see(value.untyped_storage())
+            with torch._C.DisableTorchFunction():
+                self._steps.operation(func, args, kwargs, out)
         return out
 
 
@@ -58,8 +62,11 @@ class ClaimMode(TorchFunctionMode):
     `judge` says who asks; `answered` is told when a test was given an answer instead of a value.
     """
 
-    def __init__(self, book: AddressBook, judge: Callable[[], Maker], answered: Callable[[], None]) -> None:
+    def __init__(
+        self, book: AddressBook, steps: StepLog, judge: Callable[[], Maker], answered: Callable[[], None]
+    ) -> None:
         super().__init__()
+        self._steps = steps
         self._book = book
         self._judge = judge
         self._answered = answered
@@ -83,9 +90,9 @@ class ClaimMode(TorchFunctionMode):
     def _table(self) -> dict[Any, Callable[..., Any]]:
         tensor = torch.Tensor
         return {
-            tensor.device.__get__: lambda _func, _tensor: CLAIMED,  # type: ignore[attr-defined]
-            tensor.is_cuda.__get__: lambda _func, _tensor: True,  # type: ignore[attr-defined]
-            tensor.is_cpu.__get__: lambda _func, _tensor: False,  # type: ignore[attr-defined]
+            tensor.device.__get__: lambda _func, _tensor: CLAIMED,
+            tensor.is_cuda.__get__: lambda _func, _tensor: True,
+            tensor.is_cpu.__get__: lambda _func, _tensor: False,
             tensor.get_device: lambda _func, _tensor: 0,
             tensor.data_ptr: lambda _func, array: self._book.address(array),
             tensor.cuda: lambda _func, array, *_a, **_k: array,
@@ -122,7 +129,9 @@ class ClaimMode(TorchFunctionMode):
             return self._answer(error)
 
     def _format(self, _func: Any, array: Any, spec: str) -> str:
-        return format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
+        return (
+            format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
+        )
 
     def _bool(self, func: Any, array: Any) -> bool:
         expected = getattr(array, "_expected", None)
@@ -159,8 +168,24 @@ class ClaimMode(TorchFunctionMode):
 
     def _close(self, _func: Any, first: Any, second: Any, *_args: Any, **_kwargs: Any) -> bool:
         same_form(first, second, dtype=False)
+        self._steps.look(first)
+        self._steps.look(second)
         self._answered()
         return True
+
+    def assert_close(self, actual: Any, expected: Any, *, check_dtype: bool = True, **_options: Any) -> None:
+        """Stands in for torch.testing.assert_close: shapes and dtypes are compared, values hoped for."""
+        if isinstance(actual, (tuple, list)) and isinstance(expected, (tuple, list)):
+            if len(actual) != len(expected):
+                raise MetadataMismatch(f"lengths differ: {len(actual)} and {len(expected)}")
+            for one, other in zip(actual, expected, strict=True):
+                self.assert_close(one, other, check_dtype=check_dtype)
+            return
+        for value in (actual, expected):
+            if isinstance(value, torch.Tensor):
+                self._steps.look(value)
+        same_form(actual, expected, dtype=check_dtype)
+        self._answered()
 
     def _hopefully_false(self, func: Any, array: Any) -> Any:
         out = func(array)
@@ -171,7 +196,7 @@ class ClaimMode(TorchFunctionMode):
         out = self.__torch_function__(functools.partial(func), (), (array, *args), kwargs)
         expected = getattr(array, "_expected", None)
         if expected is not None and isinstance(out, torch.Tensor):
-            out._expected = expected  # type: ignore[attr-defined]
+            out._expected = expected
         return out
 
 
@@ -183,14 +208,3 @@ def same_form(first: Any, second: Any, *, dtype: bool) -> None:
         raise MetadataMismatch(f"shapes differ: {tuple(first.shape)} and {tuple(second.shape)}")
     if dtype and first.dtype != second.dtype:
         raise MetadataMismatch(f"dtypes differ: {first.dtype} and {second.dtype}")
-
-
-def assert_close(actual: Any, expected: Any, *, check_dtype: bool = True, **_options: Any) -> None:
-    """Stands in for torch.testing.assert_close: shapes and dtypes are compared, values hoped for."""
-    if isinstance(actual, (tuple, list)) and isinstance(expected, (tuple, list)):
-        if len(actual) != len(expected):
-            raise MetadataMismatch(f"lengths differ: {len(actual)} and {len(expected)}")
-        for one, other in zip(actual, expected, strict=True):
-            assert_close(one, other, check_dtype=check_dtype)
-        return
-    same_form(actual, expected, dtype=check_dtype)

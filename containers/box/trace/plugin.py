@@ -1,5 +1,6 @@
 """The pytest plugin: runs one backend's rows under fake tensors and writes down how each ended."""
 
+import gc
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import ComparisonReached, MetadataMismatch
 from containers.box.trace.fake_tensors import ClaimMode, StorageMode
-from containers.box.trace.rows import backend_of, numbered, row_key
+from containers.box.trace.rows import backend_of, is_case, numbered, row_key
 from containers.box.trace.stack import Whereabouts
-from farm.analysis import RowStatus
+from containers.box.trace.steps import StepLog
+from farm.analysis import HostStep, RowStatus
 
 L = TypeVar("L")
 Take = Callable[[], tuple[tuple[L, ...], str | None]]
@@ -28,13 +30,14 @@ class RowRecord(Generic[L]):
         self.status = RowStatus.FAILED
         self.reason: str | None = "the row did not run"
         self.launches: tuple[L, ...] = ()
+        self.steps: tuple[HostStep, ...] = ()
 
 
 class RowPlugin(Generic[L]):
     """Selects and runs the rows of one backend.
 
-    `begin` is told when a row starts and gets its addresses; `take` gives the launches since then and,
-    when something makes them worthless, the reason.
+    `begin` is told when a row starts and gets its addresses; `launched` counts the launches since then;
+    `take` gives them and, when something makes them worthless, the reason.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class RowPlugin(Generic[L]):
         where: Whereabouts,
         begin: Callable[[AddressBook], None],
         take: "Take[L]",
+        launched: Callable[[], int],
         journal: Path,
         crashed: Mapping[str, str],
     ) -> None:
@@ -53,13 +57,25 @@ class RowPlugin(Generic[L]):
         self._where = where
         self._begin = begin
         self._take = take
+        self._launched = launched
         self._answered: set[CodeType] = set()
+        self._uncollected = False
         self.records: dict[str, RowRecord[L]] = {}
+
+    @property
+    def void_by_accident(self) -> bool:
+        """Whether there is no row because a test file was skipped or broken as a whole."""
+        return self._uncollected and not self.records
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the backend's rows alone."""
-        mine = [item for item in items if self._params(item) and backend_of(self._params(item)) == self._backend]
+        mine = [
+            item
+            for item in items
+            if backend_of(self._params(item)) == self._backend
+            and is_case(getattr(item, "originalname", item.name))
+        ]
         items[:] = mine
         keys = numbered([self._key(item) for item in mine])
         for item, key in zip(mine, keys, strict=True):
@@ -71,7 +87,13 @@ class RowPlugin(Generic[L]):
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what could not be collected."""
         if report.failed or (report.skipped and isinstance(report.longrepr, tuple)):
+            self._uncollected = True
             self._write({"uncollected": f"{report.nodeid}: {_last_line(report.longrepr)}"})
+
+    def pytest_collection_finish(self) -> None:
+        """Take everything imported so far out of the collector's sight: tests collect garbage in each row."""
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Any:
@@ -81,21 +103,26 @@ class RowPlugin(Generic[L]):
         self._answered = set()
         book = AddressBook(self._where.maker)
         self._begin(book)
-        claim = ClaimMode(book, self._where.maker, self._note)
+        steps = StepLog(
+            book=book, maker=self._where.maker, launched=self._launched, in_autograd=self._where.in_autograd
+        )
+        claim = ClaimMode(book, steps, self._where.maker, self._note)
         try:
-            with StorageMode(book), claim:
+            with StorageMode(book, steps), claim:
                 yield
         except pytest.skip.Exception as skipped:
             record.status, record.reason = RowStatus.SKIPPED, str(skipped.msg)
             raise
         except BaseException as error:
             record.launches, problem = self._take()
+            record.steps = tuple(steps.steps)
             record.reason = problem or self._fault(error, record.launches)
             record.status = RowStatus.FAILED if record.reason else RowStatus.TRACED
             if record.status is RowStatus.FAILED or not isinstance(error, Exception):
                 raise
             return None
         record.launches, problem = self._take()
+        record.steps = tuple(steps.steps)
         record.reason = problem or (None if record.launches else "the row ended without a launch")
         record.status = RowStatus.FAILED if record.reason else RowStatus.TRACED
         return None

@@ -10,7 +10,7 @@ import torch
 from cuda.tile._execution import kernel as TileKernel
 
 from containers.box.trace.addresses import AddressBook
-from containers.box.trace.signatures import Specialiser
+from containers.box.trace.signatures import NotCompilable, Specialiser
 from farm.analysis import Launch
 
 
@@ -32,15 +32,23 @@ class Recorder:
         self._book = book
         self.launches = []
 
-    def launch(self, _stream: Any, grid: Sequence[int], kernel: Any, kernel_args: Sequence[Any], /, **_: Any) -> None:
+    def launch(
+        self, _stream: Any, grid: Sequence[int], kernel: Any, kernel_args: Sequence[Any], /, **_: Any
+    ) -> None:
         """Stands in for cuda.tile.launch."""
         if self._book is None:
             raise RuntimeError("a kernel was launched outside a test row")
-        name, signature, args = self._specialiser.specialise(kernel, tuple(kernel_args), self._book, launched=True)
+        signature, args = self._specialiser.specialise(kernel, tuple(kernel_args), self._book, launched=True)
         extents = tuple(int(extent) for extent in grid)
         x, y, z = (*extents, 1, 1, 1)[:3]
         self.launches.append(
-            Launch(kernel=name, signature=signature, grid=(x, y, z), args=args, backward=in_autograd())
+            Launch(
+                kernel=signature.kernel,
+                signature=signature.id,
+                grid=(x, y, z),
+                args=args,
+                backward=in_autograd(),
+            )
         )
 
     def search(
@@ -53,19 +61,27 @@ class Recorder:
         hints_fn: Callable[[Any], dict[str, Any]] | None = None,
         **_options: Any,
     ) -> Any:
-        """Stands in for cuda.tile.tune.exhaustive_search: every config is known, the first one wins."""
-        space = list(search_space)
-        if not space or self._book is None:
-            raise ValueError("Search space is empty.")
-        for config in space:
+        """Stands in for cuda.tile.tune.exhaustive_search: all are exported, the first valid one wins."""
+        if self._book is None:
+            raise RuntimeError("a kernel was tuned outside a test row")
+        measured: list[Any] = []
+        failures: list[tuple[Any, type[BaseException], str]] = []
+        for config in search_space:
             base = kernel if isinstance(kernel, TileKernel) else kernel(config)
             hinted = base.replace_hints(**(hints_fn(config) if hints_fn is not None else {}))
-            self._specialiser.specialise(hinted, tuple(args_fn(config)), self._book, launched=False)
-        measured = [
-            cuda.tile.tune.Measurement(config=config, mean_us=1.0 + i, num_samples=1, error_margin_us=0.0)
-            for i, config in enumerate(space)
-        ]
-        return cuda.tile.tune.TuningResult(best=measured[0], successes=measured, failures=[])
+            try:
+                self._specialiser.specialise(hinted, tuple(args_fn(config)), self._book, launched=False)
+            except NotCompilable as error:
+                failures.append((config, NotCompilable, str(error)))
+                continue
+            time_us = 1.0 + len(measured)
+            measured.append(
+                cuda.tile.tune.Measurement(config=config, mean_us=time_us, num_samples=1, error_margin_us=0.0)
+            )
+        if not measured:
+            reason = failures[0][2] if failures else "the search space is empty"
+            raise ValueError(f"no config of the search space is valid: {reason}")
+        return cuda.tile.tune.TuningResult(best=measured[0], successes=measured, failures=failures)
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:

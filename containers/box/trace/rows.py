@@ -17,6 +17,12 @@ def backend_of(params: Mapping[str, Any]) -> str | None:
     return None
 
 
+def is_case(function: str) -> bool:
+    """Whether a test function compares results: performance cases, told by their name, do not."""
+    words = function.lower().split("_")
+    return not any(word.startswith(("perf", "bench")) for word in words)
+
+
 def row_key(function: str, params: Mapping[str, Any], indices: Mapping[str, int]) -> str:
     """A name of the row that does not depend on its backend.
 

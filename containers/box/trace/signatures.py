@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import io
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,54 +13,39 @@ from cuda.tile._by_target import UNSPECIFIED, ByTarget
 from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
 from containers.box.trace.addresses import AddressBook
+from containers.box.trace.describe import DTYPES, described_tensor
 from containers.box.trace.dlpack import DeviceArray
-from farm.analysis import Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
-
-_DTYPES = {
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int64": "i64",
-    "int32": "i32",
-    "int16": "i16",
-    "int8": "i8",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "bool": "bool",
-    "float8_e4m3fn": "f8e4m3fn",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "f8e8m0fnu",
-}
+from farm.analysis import Arg, ConstantArg, KernelSource, ScalarArg, Signature
 
 
-@dataclass(kw_only=True)
-class _Known:
-    kernel: Any
-    compiled: KernelSignature
-    source: str
-    args: tuple[Arg, ...]
-    hints: dict[str, int | None]
-    launched: bool
+class NotCompilable(Exception):
+    """The front end refuses a specialisation, as it would at a real launch."""
 
 
 @dataclass(kw_only=True)
 class Specialiser:
-    """Collects the distinct specialisations of a trace and exports them."""
+    """Collects the distinct specialisations of a trace and exports each at its first sight."""
 
     repo: Path
     gpu: str
+    out: Path  #: artifact folder
+    disassembler: Path
     kernels: dict[str, KernelSource] = field(default_factory=dict)
-    _known: dict[str, _Known] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  #: signature id to the front end's reason
+    _known: dict[str, Signature] = field(default_factory=dict)
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        """What was exported so far."""
+        return tuple(self._known.values())
 
     def specialise(
         self, kernel: Any, args: tuple[Any, ...], book: AddressBook, *, launched: bool
-    ) -> tuple[str, str, tuple[Arg, ...]]:
-        """Kernel name, signature id and described arguments of a launch or a tuner's candidate.
+    ) -> tuple[Signature, tuple[Arg, ...]]:
+        """The specialisation and the described arguments of a launch or of a tuner's candidate.
 
         The facts are inferred by cuda.tile's own launch code, from arrays at synthetic addresses.
+        Raises NotCompilable when the front end refuses it.
         """
         source = self._source(kernel)
         described = tuple(
@@ -71,53 +56,54 @@ class Specialiser:
             for item in _describe(name, value, constant, book)
         )
         stand_ins = tuple(_stand_in(value, book) for value in args)
-        compiled = KernelSignature.from_kernel_args(
-            kernel, stand_ins, CallingConvention.cutile_python_v2()
-        )
+        compiled = KernelSignature.from_kernel_args(kernel, stand_ins, CallingConvention.cutile_python_v2())
         described = _with_dtypes(described, compiled)
         hints = self._hints(kernel)
         identity = f"{source.name} {compiled.symbol} {sorted(hints.items())}"
         id_ = hashlib.sha256(identity.encode()).hexdigest()[:12]
+        if id_ in self.refused:
+            raise NotCompilable(self.refused[id_])
         known = self._known.get(id_)
         if known is None:
-            self._known[id_] = _Known(
-                kernel=kernel, compiled=compiled, source=source.name, args=described, hints=hints, launched=launched
-            )
-        elif launched and not known.launched:
-            known.launched, known.args = True, described
-        return source.name, id_, described
+            known = self._export(id_, source.name, kernel, compiled, described, hints)
+        if known.tuned and launched:
+            known = replace(known, tuned=False, args=described)
+        self._known[id_] = known
+        return known, described
 
-    def export(self, out: Path, disassembler: Path) -> tuple[list[Signature], dict[str, str]]:
-        """All signatures with their IR under `out`, and the reasons of those that do not compile, by id."""
-        folder = out / "ir" / "reference"
+    def _export(
+        self,
+        id_: str,
+        source: str,
+        kernel: Any,
+        compiled: KernelSignature,
+        args: tuple[Arg, ...],
+        hints: dict[str, int | None],
+    ) -> Signature:
+        folder = self.out / "ir" / "reference"
         folder.mkdir(parents=True, exist_ok=True)
-        signatures, failed = [], {}
-        for id_, known in self._known.items():
-            buffer = io.BytesIO()
-            try:
-                export_kernel(
-                    known.kernel, [known.compiled], buffer, gpu_code=self.gpu, output_format="tileir_bytecode"
-                )
-            except Exception as error:
-                failed[id_] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-                continue
-            bytecode = folder / f"{id_}.tileirbc"
-            bytecode.write_bytes(buffer.getvalue())
-            text = folder / f"{id_}.mlir"
-            disassemble(disassembler, bytecode, text)
-            signatures.append(
-                Signature(
-                    id=id_,
-                    kernel=known.source,
-                    args=known.args,
-                    hints=known.hints,
-                    tuned=not known.launched,
-                    ir=str(text.relative_to(out)),
-                    bytecode=str(bytecode.relative_to(out)),
-                    sha256=hashlib.sha256(buffer.getvalue()).hexdigest(),
-                )
-            )
-        return signatures, failed
+        buffer = io.BytesIO()
+        try:
+            with torch._C.DisableTorchFunction():
+                export_kernel(kernel, [compiled], buffer, gpu_code=self.gpu, output_format="tileir_bytecode")
+        except Exception as error:
+            first = (str(error).splitlines() or [""])[0]
+            self.refused[id_] = f"kernel {source} does not compile: {type(error).__name__}: {first}"
+            raise NotCompilable(self.refused[id_]) from error
+        bytecode = folder / f"{id_}.tileirbc"
+        bytecode.write_bytes(buffer.getvalue())
+        text = bytecode.with_suffix(".mlir")
+        disassemble(self.disassembler, bytecode, text)
+        return Signature(
+            id=id_,
+            kernel=source,
+            args=args,
+            hints=hints,
+            tuned=True,
+            ir=str(text.relative_to(self.out)),
+            bytecode=str(bytecode.relative_to(self.out)),
+            sha256=hashlib.sha256(buffer.getvalue()).hexdigest(),
+        )
 
     def _source(self, kernel: Any) -> KernelSource:
         function = kernel._annotated_function.pyfunc
@@ -175,18 +161,16 @@ def _stand_in(value: Any, book: AddressBook) -> Any:
 
 def _describe(name: str, value: Any, constant: bool, book: AddressBook) -> list[Arg]:
     if isinstance(value, (list, tuple)):
-        form = "{}[{}]" if isinstance(value, list) else "{}.{}"  # a list is one parameter, a tuple is its items
-        return [arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)]
-    if isinstance(value, torch.Tensor):
+        form = (
+            "{}[{}]" if isinstance(value, list) else "{}.{}"
+        )  # a list is one parameter, a tuple is its items
         return [
-            ArrayArg(
-                name=name,
-                dtype=_DTYPES[str(value.dtype).removeprefix("torch.")],
-                shape=tuple(int(extent) for extent in value.shape),
-                strides=tuple(int(stride) for stride in value.stride()),
-                address=book.address(value),
-            )
+            arg
+            for i, item in enumerate(value)
+            for arg in _describe(form.format(name, i), item, constant, book)
         ]
+    if isinstance(value, torch.Tensor):
+        return [described_tensor(name, value, book)]
     if constant:
         plain = value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
         return [ConstantArg(name=name, value=plain)]
@@ -200,7 +184,7 @@ def _with_dtypes(described: tuple[Arg, ...], compiled: KernelSignature) -> tuple
     if len(flat) != len(described):
         return described
     return tuple(
-        ScalarArg(name=arg.name, value=arg.value, dtype=_DTYPES[parameter.dtype.name.rstrip("_")])
+        ScalarArg(name=arg.name, value=arg.value, dtype=DTYPES[parameter.dtype.name.rstrip("_")])
         if isinstance(arg, ScalarArg) and hasattr(parameter, "dtype")
         else arg
         for arg, parameter in zip(described, flat, strict=True)

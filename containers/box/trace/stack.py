@@ -12,7 +12,7 @@ class Whereabouts:
     """Reads the Python stack against the layout of one repo."""
 
     def __init__(self, repo: Path, tests: tuple[str, ...], in_autograd: Callable[[], bool]) -> None:
-        self._in_autograd = in_autograd
+        self.in_autograd = in_autograd
         self._repo = f"{repo.resolve()}/"
         self._tests = tuple({f"{repo.resolve()}/{test.split('/')[0]}/" for test in tests if "/" in test})
         self._test_files = {str(repo.resolve() / test) for test in tests}
@@ -26,7 +26,7 @@ class Whereabouts:
 
         The stack of a backward function has the call of `backward` below it, so its own frame comes first.
         """
-        engine = self._in_autograd()
+        engine = self.in_autograd()
         frame = sys._getframe(1)
         while frame is not None:
             file = frame.f_code.co_filename

@@ -9,7 +9,7 @@ from farm.layout import Layout, Package, find_package
 from farm.op import KernelSite, Op, TestSite
 from farm.recipes.cutile_rs.rows import count_rows, parametrizations, scope_of
 from farm.recipes.cutile_rs.syntax import Imports, Source, argument, read_source, string
-from farm.tree import Tree
+from farm.tree import Mode, Tree
 
 #: What the source language's kernel decorator is called in full.
 KERNEL = "cuda.tile.kernel"
@@ -26,7 +26,7 @@ def inventory(tree: Tree, layout: Layout) -> tuple[Op, ...]:
     folder = f"{package.source_folder}/"
     ops: dict[str, Op] = {}
     for path in sorted(tree):
-        if not (path.startswith(folder) and path.endswith(".py")):
+        if not (path.startswith(folder) and path.endswith(".py")) or tree[path].mode is Mode.LINK:
             continue
         source = read_source(tree, path)
         registered = registrations(source, layout.source)

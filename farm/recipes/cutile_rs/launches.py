@@ -2,14 +2,26 @@
 
 The Tile IR comparison says which parameter of the candidate's entry plays which of the reference's;
 given that, a launch is the same when grid and every used argument are the same. Pointers are compared
-as places in storages (see `storages`), everything else by value.
+as places in storages (see `storages`), everything else by value. Between launches both sides must do
+the same tensor operations, and the test must look at corresponding results (see `steps`).
 """
 
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from farm.analysis import Arg, ArrayArg, CandidateLaunch, CandidateRow, ConstantArg, Launch, Row, RowStatus, ScalarArg
+from farm.analysis import (
+    Arg,
+    ArrayArg,
+    CandidateLaunch,
+    CandidateRow,
+    ConstantArg,
+    Launch,
+    Row,
+    RowStatus,
+    ScalarArg,
+)
+from farm.recipes.cutile_rs.steps import Steps
 from farm.recipes.cutile_rs.storages import Correspondence
 
 #: (signature id, sha256 of the candidate's module) -> for each candidate parameter the index of the
@@ -100,17 +112,21 @@ def first_divergence(
     if not expected:
         return "the reference's row has no launch to compare with"
     storages = Correspondence()
+    steps = Steps(reference, candidate, storages, forward_only=forward_only)
     for number, launch in enumerate(expected, 1):
         if number > len(candidate.launches):
             made = len(candidate.launches)
             return f"launch {number}, {_name(launch)}, is missing: the candidate made {made} of {len(expected)}"
+        difference = steps.before(number)
+        if difference is not None:
+            return difference
         difference = _launch_difference(launch, candidate.launches[number - 1], parameters, storages)
         if difference is not None:
             return f"launch {number}, {_name(launch)}: {difference}"
     if len(candidate.launches) > len(expected):
         extra = candidate.launches[len(expected)]
         return f"launch {len(expected) + 1}, {extra.entry}, is too many: the reference made {len(expected)}"
-    return None
+    return steps.before(len(expected) + 1)
 
 
 def _launch_difference(
@@ -138,9 +154,7 @@ def _launch_difference(
     return None
 
 
-def _value_difference(
-    known: Sequence[Quantity], role: int, value: int, storages: Correspondence
-) -> str | None:
+def _value_difference(known: Sequence[Quantity], role: int, value: int, storages: Correspondence) -> str | None:
     quantity = known[role]
     if quantity.pointer:
         return storages.mismatch(quantity.raw, value, quantity.what)

@@ -71,10 +71,12 @@ class Correspondence:
             return f"{what} is {described(mine)}, the candidate passes {described(theirs)}"
         known = self._candidate.get(mine)
         if known is not None and known != theirs:
-            return f"{what} is the storage that was {described(known)} before, the candidate passes {described(theirs)}"
+            before = described(known)
+            return f"{what} is the storage that was {before} before, the candidate passes {described(theirs)}"
         taken = self._reference.get(theirs)
         if taken is not None and taken != mine:
-            return f"{what} has a storage of its own, the candidate passes {described(theirs)}, which stands for another"
+            other = described(theirs)
+            return f"{what} has a storage of its own, the candidate passes {other}, which stands for another"
         if my_offset != their_offset:
             return f"{what} starts {my_offset} bytes into its storage, the candidate's {their_offset} bytes"
         self._candidate[mine], self._reference[theirs] = theirs, mine

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from farm.errors import RepositoryError
-from farm.tree import Tree
+from farm.tree import Mode, Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +40,8 @@ class Source:
             self.tree = ast.parse(data, filename=path)
         except SyntaxError as error:
             raise RepositoryError(f"{path}:{error.lineno or 1}: not readable as Python: {error.msg}") from error
-        except ValueError as error:
-            raise RepositoryError(f"{path}:1: not readable as Python: {error}") from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise RepositoryError(f"{path}:1: not readable as Python: {error or 'too deep'}") from error
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -103,9 +103,11 @@ def _place(node: ast.AST, prefix: str = "") -> tuple[int, int]:
 
 
 def read_source(tree: Tree, path: str) -> Source:
-    """A file of a tree, parsed. Raises RepositoryError when it is missing or not Python."""
+    """A file of a tree, parsed. Raises RepositoryError when it is missing, a link, or not Python."""
     if path not in tree:
         raise RepositoryError(f"the repository has no {path}")
+    if tree[path].mode is Mode.LINK:
+        raise RepositoryError(f"{path} is a symbolic link, the recipe wants a file there")
     return Source(path, tree[path].data)
 
 

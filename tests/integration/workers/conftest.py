@@ -1,10 +1,11 @@
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.integration.workers.farm_under_test import Farm
 from workers.gitrepo import Git
 from workers.repositories import Repositories
 
@@ -75,3 +76,19 @@ def gym(tmp_path: Path) -> Path:
 @pytest.fixture
 def repositories(tmp_path: Path, at: Git, gym: Path) -> Repositories:
     return Repositories(tmp_path / "state", at, {"gym": gym})
+
+
+@pytest.fixture
+def make_farm(tmp_path: Path) -> Iterator[Callable[..., Farm]]:
+    """Farms with a real Redis and a scripted spine; keywords are settings of the worker."""
+    farms: list[Farm] = []
+
+    def make(**worker: object) -> Farm:
+        farm = Farm(tmp_path / f"farm{len(farms)}", **worker)
+        farms.append(farm)
+        farm.start_redis()
+        return farm
+
+    yield make
+    for farm in farms:
+        farm.close()

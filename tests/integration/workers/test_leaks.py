@@ -51,7 +51,7 @@ def test_a_prepared_workspace_is_clean_and_the_certificate_names_every_place(tmp
     (mount / "lib.rs").write_text("fn other() {}\n")
     made = make_workspace(at, visible(_BARE), tmp_path / "w", 1)
     scanner = LeakScanner(tmp_path / "cache", None, [Mount(name="registry", folder=mount)])
-    result = scanner.scan(_BARE, made, foreign_objects(at, made))
+    result = scanner.scan(_BARE, made, foreign_objects(at, made), ())
     assert result.clean
     assert [(place.name, place.files) for place in result.places] == [("workspace", 1), ("registry", 1)]
     assert result.places[0].digest == made.digest
@@ -81,7 +81,7 @@ def test_a_planted_copy_is_found_and_its_place_named(
     scanner = LeakScanner(tmp_path / "cache", None, [Mount(name="registry", folder=mount)])
     scanner.prepare()
     plant(made.folder, mount, git)
-    result = scanner.scan(_BARE, made, foreign_objects(at, made))
+    result = scanner.scan(_BARE, made, foreign_objects(at, made), ())
     (leak,) = result.findings
     assert leak.kind is kind
     assert leak.path.startswith(path)
@@ -91,5 +91,5 @@ def test_a_planted_copy_is_found_and_its_place_named(
 
 def test_a_withheld_file_that_stays_visible_is_found(tmp_path: Path, at: Git) -> None:
     made = make_workspace(at, _BARE.tree, tmp_path / "w", 1)
-    result = LeakScanner(tmp_path / "cache", None).scan(_BARE, made, foreign_objects(at, made))
+    result = LeakScanner(tmp_path / "cache", None).scan(_BARE, made, foreign_objects(at, made), ())
     assert [(leak.kind, leak.path) for leak in result.findings] == [(LeakKind.TEXT, "README.md")]

@@ -47,7 +47,7 @@ def _bare(tree: Tree, siblings: tuple[str, ...] = ()) -> Bare:
 def _scan(tree: Tree, siblings: tuple[str, ...] = ()) -> LeakReport:
     bare = _bare(tree, siblings)
     scan = LeakScan()
-    leaks, mentions = scan.workspace(scan.answer(bare, tree), tree)
+    leaks, mentions = scan.workspace(scan.answer(bare, tree, ()), tree)
     return report(bare, leaks, mentions, ())
 
 
@@ -113,6 +113,18 @@ def test_a_declared_sibling_is_reported_and_not_refused() -> None:
     assert [leak.path for leak in result.siblings] == ["prelu.rs"]
 
 
+def test_what_was_converted_from_the_source_is_no_secret() -> None:
+    body = _kernel("relu").split("{\n    ")[-1]
+    part = body[: len(body) // 2]
+    tree = _VISIBLE | _tree(source__py=part)
+    assert _found(_scan(tree)) == {(LeakKind.TEXT, "source.py")}
+    bare, scan = _bare(tree), LeakScan()
+    assert scan.workspace(scan.answer(bare, tree, ["source.py"]), tree)[0] == ()
+    whole = _VISIBLE | _tree(source__py=_kernel("relu").replace("fn ", "def "))
+    (leak,) = scan.workspace(scan.answer(_bare(whole), whole, ["source.py"]), whole)[0]
+    assert leak.kind is LeakKind.TEXT
+
+
 def test_only_the_removed_lines_of_an_edited_file_are_hidden() -> None:
     rows = [
         f'    pytest.param("case_{n}", shape=({n}, 128), dtype=torch.float{n}, marks=slow),' for n in range(30)
@@ -127,10 +139,10 @@ def test_only_the_removed_lines_of_an_edited_file_are_hidden() -> None:
         siblings=(),
     )
     scan = LeakScan()
-    answer = scan.answer(bare, tree)
+    answer = scan.answer(bare, tree, ())
     assert scan.workspace(answer, tree) == ((), ())
     planted = tree | _tree(other__py=removed)
-    (leak,), _ = scan.workspace(scan.answer(bare, planted), planted)
+    (leak,), _ = scan.workspace(scan.answer(bare, planted, ()), planted)
     assert (leak.kind, leak.path, leak.hidden) == (LeakKind.TEXT, "other.py", "test_relu.py")
 
 
@@ -138,7 +150,7 @@ def test_an_empty_hidden_file_gives_nothing_away() -> None:
     bare = Bare(tree=_VISIBLE, withheld=(), hidden={"__init__.py": Entry(Mode.FILE, b"")}, symbols=(), siblings=())
     tree = _VISIBLE | {"other/__init__.py": Entry(Mode.FILE, b"")}
     scan = LeakScan()
-    assert scan.workspace(scan.answer(bare, tree), tree) == ((), ())
+    assert scan.workspace(scan.answer(bare, tree, ()), tree) == ((), ())
 
 
 def test_a_report_survives_json() -> None:

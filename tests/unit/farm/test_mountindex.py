@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from farm import mountindex
 from farm.archives import members
 from farm.leak import Answer, LeakKind
+from farm.mountbuild import SEARCHED_BYTES
 from farm.mountindex import Mount, open_index
 from farm.shingles import Fingerprinter
 from farm.tree import sha256
@@ -107,14 +107,38 @@ def test_a_change_that_keeps_size_and_time_is_seen(mount: Mount, tmp_path: Path)
     after = open_index(mount, tmp_path / "cache").place
     assert after.bytes == before.bytes
     assert after.digest != before.digest
-    assert len(list((tmp_path / "cache").glob("*/*/files.json"))) == 1
+    assert len(list((tmp_path / "cache").glob("*/*/place.json"))) == 1
+
+
+def test_only_what_changed_is_read_again(mount: Mount, tmp_path: Path) -> None:
+    kept = mount.folder / "kept.crate"
+    kept.write_bytes(_crate(_HIDDEN))
+    (mount.folder / "copy.rs").write_bytes(_HIDDEN)
+    first = _kinds(mount, tmp_path / "cache")
+    assert first == {"copy.rs": {LeakKind.SAME_BYTES, LeakKind.TEXT}}
+    (mount.folder / "copy.rs").unlink()
+    (mount.folder / "new.txt").write_bytes(b"farm_relu_export()")
+    assert _kinds(mount, tmp_path / "cache") == {
+        "kept.crate!relu-1.0/src/lib.rs": {LeakKind.SAME_BYTES, LeakKind.TEXT},
+        "new.txt": {LeakKind.NAME},
+    }
+    again, fresh = (open_index(mount, tmp_path / name).place for name in ("cache", "other"))
+    assert again == fresh
+
+
+def test_the_second_of_two_equal_archives_is_opened_when_the_first_goes(mount: Mount, tmp_path: Path) -> None:
+    for name in ("a.crate", "b.crate"):
+        (mount.folder / name).write_bytes(_crate(_HIDDEN))
+    assert list(_kinds(mount, tmp_path / "cache")) == ["a.crate!relu-1.0/src/lib.rs"]
+    (mount.folder / "a.crate").unlink()
+    assert list(_kinds(mount, tmp_path / "cache")) == ["b.crate!relu-1.0/src/lib.rs"]
 
 
 def test_a_file_in_two_places_is_reported_once_and_a_huge_one_is_counted(mount: Mount, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (mount.folder / name).write_bytes(_HIDDEN)
     with (mount.folder / "huge").open("wb") as file:
-        file.truncate(mountindex.SEARCHED_BYTES + 1)
+        file.truncate(SEARCHED_BYTES + 1)
     index = open_index(mount, tmp_path / "cache")
     assert index.place.unsearched == 1
     assert len({leak.path for leak in index.leaks(_ANSWER)}) == 1

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farm.changeset import check
@@ -28,6 +28,7 @@ def _file(data: bytes) -> Entry:
     return Entry(Mode.FILE, data)
 
 
+@settings(deadline=None)
 @given(_TREES, _TREES)
 def test_a_patch_takes_any_tree_to_any_other(before: Tree, after: Tree) -> None:
     patch = make_patch(before, after)
@@ -39,6 +40,7 @@ def test_a_patch_takes_any_tree_to_any_other(before: Tree, after: Tree) -> None:
     assert render(patch, before).count("\ndiff ") >= len(patch.changes) - 1
 
 
+@settings(deadline=None)
 @given(_TREES, _TREES, _TREES)
 def test_a_patch_applies_wholly_or_not_at_all(before: Tree, after: Tree, other: Tree) -> None:
     patch = make_patch(before, after)
@@ -53,6 +55,7 @@ def test_a_patch_applies_wholly_or_not_at_all(before: Tree, after: Tree, other: 
         assert {path: result[path] for path in rest} == {path: other[path] for path in rest}
 
 
+@settings(deadline=None)
 @given(_TREES, st.data())
 def test_damaged_bytes_are_no_patch(after: Tree, data: st.DataObject) -> None:
     raw = make_patch({}, after).to_bytes()

@@ -78,7 +78,8 @@ def test_a_waiting_job_says_what_it_waits_for() -> None:
 
 def test_the_command_to_reproduce_names_repo_base_and_recipe() -> None:
     trace = build_trace(RUN, job("relu", JobState.CANCELLED), ())
-    assert trace.reproduce == f"farm one-shot relu --repo builtin:minigym --base {'b' * 40} --recipe cutile-rs"
+    where = f"--repo builtin:minigym --base {'b' * 40}"
+    assert trace.reproduce == f"farm one-shot relu {where} --recipe cutile-rs --accept certified"
 
 
 @pytest.mark.parametrize("state", [s for s in JobState if s is not JobState.ACCEPTED])

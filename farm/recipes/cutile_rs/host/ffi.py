@@ -60,7 +60,7 @@ def _promises(quantities: set[Quantity | None]) -> Iterator[str]:
     if Quantity.STRIDE in quantities:
         yield from (
             "",
-            "/// What the kernel may rely on: 0 says that the stride is 1, else what divides it (16 bytes or nothing).",
+            "/// What the kernel may rely on: 0 says that the stride is 1, else its divisor.",
             "fn promised_stride(stride: i64, dtype: i32) -> i64 {",
             "    let bytes = match dtype {",
             "        4 => 8,",

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from farm.pipeline.stage import Finding
-from farm.recipes.cutile_rs.host.exports import Export
 from farm.recipes.cutile_rs.host.module import HostModule, HostModules
 from farm.recipes.cutile_rs.syntax import Edit, apply_edits, argument, bodies, string
 
@@ -24,7 +23,7 @@ class Rewritten:
     """What became of a statement."""
 
     text: str
-    launches: set[str] = field(default_factory=set)  #: symbols that it calls
+    launches: set[str] = field(default_factory=set)  #: launching functions that it calls
     uses_ceil_div: bool = False  #: it calls the ceiling division that replaces `ct.cdiv`
     findings: list[Finding] = field(default_factory=list)
 
@@ -33,7 +32,7 @@ class Rewritten:
 class Naming:
     """Names that generated code uses."""
 
-    launchers: dict[tuple[str, str], tuple[str, Export]]  #: kernel (file, function) to launcher and export
+    launchers: dict[tuple[str, str], str]  #: kernel (file, function) to the function that launches it
     ceil_div: str
     target: str  #: target backend
     source: str  #: source backend
@@ -224,8 +223,8 @@ class _Rewriter:
                 "see stage B's findings; an op is converted only with all the kernels that it launches",
             )
             return True
-        launcher, export = self.naming.launchers[found]
-        self.result.launches.add(export.symbol)
+        launcher = self.naming.launchers[found]
+        self.result.launches.add(launcher)
         before = len(self.edits)
         for part in (stream, grid, args):
             self._expressions_of(part)

@@ -2,7 +2,7 @@
 
 import ast
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from farm.layout import Package
@@ -10,7 +10,7 @@ from farm.op import Op
 from farm.pipeline.stage import Finding
 from farm.recipes.cutile_rs.host.exports import Export
 from farm.recipes.cutile_rs.host.imports import import_block, single_line
-from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, constants, fresh, launcher
+from farm.recipes.cutile_rs.host.launcher import CONSTANTS, HELPERS, Words, constants, fresh, launcher
 from farm.recipes.cutile_rs.host.module import LANGUAGE, HostModule, HostModules, Imported
 from farm.recipes.cutile_rs.host.rewrite import Naming, Rewritten, rewrite
 from farm.recipes.cutile_rs.inventory import file_imports
@@ -50,13 +50,12 @@ class _Writer:
         self.main = self.modules.get(op.source_files[0])
         self.helper_path = package.path(package.layout.helpers)
         self.helpers = self._helper_names()
-        self.exports = exports
+        self.by_kernel: dict[tuple[str, str], list[Export]] = {}
+        for export in exports:
+            self.by_kernel.setdefault((export.kernel.file, export.kernel.function), []).append(export)
         taken = {name for path in op.source_files for name in self._all_names(self.modules.get(path))}
         self.naming = Naming(
-            launchers={
-                (export.kernel.file, export.kernel.function): (_launcher(export, taken), export)
-                for export in exports
-            },
+            launchers={key: _launcher(items[0], taken) for key, items in self.by_kernel.items()},
             ceil_div=fresh("_cdiv", taken),
             source=package.layout.source,
             target=package.layout.target,
@@ -85,8 +84,11 @@ class _Writer:
         """Follow what the registered functions need, then put it together."""
         for statement in self._roots():
             self._keep(self.main, statement)
-        unused = [export for export in self.exports if export.symbol not in self.launched]
-        used = [export for export in self.exports if export not in unused]
+        used = {
+            self.naming.launchers[key]: items
+            for key, items in self.by_kernel.items()
+            if self.naming.launchers[key] in self.launched
+        }
         for name in HELPERS if used else ():
             self._import(name, Imported(module=self.package.module_path(self.helper_path), name=name, alias=None))
         if used:
@@ -184,17 +186,16 @@ class _Writer:
     def _import(self, name: str, imported: Imported) -> None:
         self.imported[name] = imported
 
-    def _text(self, used: Sequence[Export]) -> str:
+    def _text(self, used: Mapping[str, Sequence[Export]]) -> str:
         one_per_line = single_line(self.tree, self.package.root)
         block = import_block(self.imported.values(), self.package.name, one_per_line=one_per_line)
         parts = [self._opening(), block]
         if used:
-            parts.append(constants(self.op.name, used, self.names))
+            parts.append(constants(self.op.name, [e for items in used.values() for e in items], self.names))
         text = "\n\n".join(part for part in parts if part)
         definitions = [self._ceil_div()] if self.uses_ceil_div else []
-        launchers = {export.symbol: name for name, export in self.naming.launchers.values()}
-        source = self.package.layout.source
-        definitions += [launcher(launchers[export.symbol], export, self.names, source) for export in used]
+        words = Words(names=self.names, op=self.op.name, target=self.package.layout.target)
+        definitions += [launcher(name, items, words) for name, items in used.items()]
         for definition in definitions:
             text += f"\n\n\n{definition}"
         previous_is_definition = bool(definitions)

@@ -64,7 +64,7 @@ def judged(proof: Proof) -> Reply:
         fault=None,
         fail_class=None,
         artifacts=(CANDIDATE, PROOF),
-        summary=f"{len(proof.rows)} rows, {launches} launches and {len(proof.signatures)} signatures as the reference's",
+        summary=f"{len(proof.rows)} rows, {launches} launches, {len(proof.signatures)} signatures as the reference's",
     )
 
 

@@ -155,12 +155,13 @@ def _compile(order: BoxOrder, io: BoxIO, analysis: Analysis, plan: KernelPlan, p
 
 def _compare(order: BoxOrder, io: BoxIO, signature: Signature, entry: str, bytecode: Path) -> Compared:
     text = bytecode.with_suffix(".mlir")
-    argv = (str(io.toolchain / "cuda/bin/tileirdisasm"), "-g", str(bytecode), "-o", str(text))
+    argv = (str(io.toolchain / "cuda/bin/tileirdisasm"), "-g", str(bytecode))
     ended = io.run(argv, cwd=io.out, env=environment(io), timeout_s=TOOL_LIMIT_S)
     same, rules, difference = False, tuple[str, ...](), None
     if ended.exit_code != 0:
         difference = f"tileirdisasm refuses the bytecode: {ended.output.strip()}"
     else:
+        text.write_text(ended.output, encoding="utf-8")
         try:
             left = parse((io.out / signature.ir).read_text(encoding="utf-8"))
             result = compare(left, parse(text.read_text(encoding="utf-8")), gpu=order.gpu)

@@ -70,6 +70,7 @@ class Command:
             toolchain=lambda: self._toolchain,
             advance=lambda: self._advance,
             target_path=lambda repo: f"/at/{repo}",
+            stopped=lambda: False,
             pause=self._pause,
             clock=lambda: self.bench.now,
         )
@@ -180,6 +181,11 @@ def test_one_shot_takes_the_steps_in_this_process(farm: Command) -> None:
     assert view.counts == {"accepted": 1}
 
 
+def test_ctrl_c_in_a_one_shot_says_that_the_run_rests(farm: Command) -> None:
+    farm.script = [interrupt]
+    assert "rests where it is" in farm.run("one-shot", "relu", code=0).stderr
+
+
 def test_show_logs_and_diagnose_describe_one_job(farm: Command) -> None:
     run = farm.submitted("relu")
     result = farm.bench.keep(stage_b_failed().result)
@@ -199,7 +205,7 @@ def test_logs_follow_a_job_until_it_rests(farm: Command) -> None:
     farm.script = [lambda: farm.bench.accept(f"{run.id}.relu")]
     text = farm.run("logs", "relu", "-f").stdout
     assert text.count("submitted") == 1
-    assert "to accepted" in text.splitlines()[-1]
+    assert "-> accepted" in text.splitlines()[-1]
 
 
 def test_diagnose_of_an_accepted_job_names_its_commit(farm: Command) -> None:
@@ -227,6 +233,29 @@ def test_up_down_toolchain_and_worker(farm: Command) -> None:
     assert farm.document(ToolchainView, "toolchain", "install").installed
     assert "cutile 0.2.0" in farm.run("toolchain", "status").stdout
     farm.run("worker")
+
+
+def test_every_command_is_listed_by_help(farm: Command) -> None:
+    text = farm.run("--help").stdout
+    names = [
+        "ops",
+        "submit",
+        "status",
+        "show",
+        "logs",
+        "diagnose",
+        "cancel",
+        "retry",
+        "report",
+        "doctor",
+        "recipe",
+        "one-shot",
+        "worker",
+        "up",
+        "down",
+    ]
+    for name in (*names, "toolchain", "ir"):
+        assert f"\n  {name} " in text
 
 
 def test_doctor_ends_with_1_when_a_check_is_an_error(farm: Command) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from drivers.cli.watch import LiveTable, PlainLines, wait_until_settled
+from drivers.cli.watch import ASK_EVERY, LiveTable, PlainLines, Vigil, wait_until_settled
 from drivers.requests import SubmitRequest
 from farm.fault import Fault
 from farm.job import Accept, JobState, Run
@@ -98,3 +98,16 @@ def test_a_settled_run_is_looked_at_once(tmp_path: Path) -> None:
 
     wait_until_settled(look, PlainLines(lambda _: None, lambda: 0.0), lambda: None)
     assert len(looks) == 1
+
+
+def test_a_stopped_farm_is_said_once_and_again_after_it_had_run() -> None:
+    answers = [True, True, False, True]
+    said: list[str] = []
+    vigil = Vigil(pause=lambda: None, stopped=lambda: answers.pop(0), say=said.append)
+    for _ in range(2 * ASK_EVERY):
+        vigil()
+    assert len(said) == 1
+    assert "farm up" in said[0]
+    for _ in range(2 * ASK_EVERY):
+        vigil()
+    assert len(said) == 2

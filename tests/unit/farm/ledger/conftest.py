@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,8 +23,19 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty ledger to copy: making its tables takes longer than most tests."""
+    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    made = Ledger(f"sqlite:///{path}")
+    made.runs()
+    made.close()
+    return path
+
+
 @pytest.fixture
-def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+def ledger(tmp_path: Path, clock: Clock, empty: Path) -> Iterator[Ledger]:
+    shutil.copy(empty, tmp_path / "ledger.db")
     opened = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}", clock)
     yield opened
     opened.close()

@@ -59,9 +59,7 @@ def test_gate_results_replace_earlier_ones_of_their_attempt_and_come_in_order(le
 def test_artifacts_of_a_name_are_replaced_within_their_attempt(ledger, submit):
     (job,) = submit()
     ledger.stay(ledger.acquire(job.id, "w", ttl_s=9).job, Change(artifacts={"patch": "1" * 64}))
-    ledger.stay(
-        ledger.acquire(job.id, "w", ttl_s=9).job, Change(artifacts={"patch": "2" * 64, "log": "3" * 64})
-    )
+    ledger.stay(ledger.acquire(job.id, "w", ttl_s=9).job, Change(artifacts={"patch": "2" * 64, "log": "3" * 64}))
     assert ledger.artifacts(job.id) == {"patch": "2" * 64, "log": "3" * 64}
 
 

@@ -148,9 +148,7 @@ def test_cancelling_a_queued_job_refuses_the_write_of_a_stopped_holder(ledger, s
 def test_a_wish_to_cancel_is_stored_and_makes_a_waiting_job_due_at_once(ledger, submit, clock):
     (job,) = submit()
     grant = ledger.acquire(job.id, "a", ttl_s=10)
-    ledger.move(
-        grant.job, JobState.PARKED, Change(park_reason=ParkReason.DISK, summary="disk full", after_s=500)
-    )
+    ledger.move(grant.job, JobState.PARKED, Change(park_reason=ParkReason.DISK, summary="disk full", after_s=500))
     assert ledger.moving() == 0
     wished = ledger.request_cancel(job.id)
     assert (wished.state, wished.cancel_requested) == (JobState.PARKED, True)

@@ -74,7 +74,8 @@ def test_every_transition_of_the_table_is_written_once(ledger, submit, clock, st
     assert (after.state, after.updated_at, after.fence) == (to, clock.now, grant.job.fence)
     assert after.parked_from == (state if to is JobState.PARKED else None)
     last = ledger.events(job=job.id)[-1].event
-    assert isinstance(last, Moved) and (last.source, last.to, last.fence) == (state, to, grant.job.fence)
+    assert isinstance(last, Moved)
+    assert (last.source, last.to, last.fence) == (state, to, grant.job.fence)
     with pytest.raises(StaleFence):
         ledger.move(grant.job, to, change_for(to))
 
@@ -132,9 +133,7 @@ def test_a_charged_attempt_ends_with_its_trace_and_the_next_one_has_the_next_num
     (job,) = submit()
     bring(ledger, job.id, JobState.RUNNING)
     clock.now += 7
-    failed = Change(
-        charge=Charge.ATTEMPT, fault=Fault.AGENT, summary="no kernel", artifacts={TRACE: "a" * 64}
-    )
+    failed = Change(charge=Charge.ATTEMPT, fault=Fault.AGENT, summary="no kernel", artifacts={TRACE: "a" * 64})
     grant = ledger.acquire(job.id, "w", ttl_s=9)
     queued = ledger.move(grant.job, JobState.QUEUED, failed)
     assert (queued.attempt, queued.transients, queued.fault) == (1, 0, None)

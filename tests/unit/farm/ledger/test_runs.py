@@ -25,10 +25,9 @@ def test_an_op_that_is_named_twice_is_one_job(submit):
 @pytest.mark.parametrize("ops", [[], ["../up"], ["a b"], ["-x"], ["a/b"], ["relu", ""], ["a..b"], ["a\n"]])
 def test_unusable_ops_are_refused_and_nothing_is_stored(ledger, ops):
     with pytest.raises(UsageError):
-        ledger.submit(
-            recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=ops
-        )
-    assert ledger.runs() == () and ledger.jobs() == ()
+        ledger.submit(recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=ops)
+    assert ledger.runs() == ()
+    assert ledger.jobs() == ()
 
 
 def test_a_run_without_attempts_is_refused(ledger):

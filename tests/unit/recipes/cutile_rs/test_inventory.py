@@ -2,6 +2,7 @@ import pytest
 
 from farm.errors import RepositoryError
 from farm.recipes.cutile_rs.inventory import inventory
+from farm.tree import Entry, Mode
 from tests.unit.recipes.cutile_rs.builders import gym_with, layout, minigym, op_named, with_files
 
 KERNEL = """
@@ -132,6 +133,20 @@ def test_a_file_that_is_not_python_is_named_with_its_line(text: str) -> None:
     tree = with_files(minigym(), {"src/minigym/ops/cutile/relu.py": text})
     with pytest.raises(RepositoryError, match=r"src/minigym/ops/cutile/relu\.py:\d+: not readable as Python"):
         inventory(tree, layout())
+
+
+def test_a_file_nested_too_deep_is_an_error_not_a_crash() -> None:
+    tree = with_files(minigym(), {"src/minigym/ops/cutile/relu.py": "x = " + "-" * 100_000 + "1\n"})
+    with pytest.raises(RepositoryError, match="not readable as Python"):
+        inventory(tree, layout())
+
+
+def test_links_in_the_source_folder_are_passed_over_and_refused_as_tests() -> None:
+    link = Entry(Mode.LINK, b"relu.py")
+    tree = {**minigym(), "src/minigym/ops/cutile/again.py": link}
+    assert inventory(tree, layout()) == inventory(minigym(), layout())
+    with pytest.raises(RepositoryError, match="is a symbolic link"):
+        inventory({**tree, "tests/ops/test_relu.py": link}, layout())
 
 
 def test_a_broken_file_elsewhere_does_not_matter() -> None:

@@ -10,6 +10,7 @@ from farm.analysis import (
     CandidateLaunch,
     CandidateRow,
     ConstantArg,
+    HostStep,
     Launch,
     Row,
     RowStatus,
@@ -21,7 +22,7 @@ from farm.recipes.cutile_rs.storages import Maker, region_address
 X = region_address(Maker.TEST, 0)
 W = region_address(Maker.TEST, 1)
 OUT = region_address(Maker.OP, 0)
-#: reference parameters: 0 x, 1..2 extents, 3..4 strides, 5 w, 6 extent, 7 stride, 8 out, 9..10, 11..12, 13 eps, 14 n
+#: Reference parameters: 0 x, 1-2 extents, 3-4 strides; 5 w, 6, 7; 8 out, 9-10, 11-12; 13 eps; 14 n.
 ROLES = (8, 0, 5, 3, 2, None, 13, 14)
 PARAMETERS = {("sig-f16", "sha-f16"): ROLES, ("sig-f32", "sha-f32"): ROLES}
 
@@ -30,7 +31,9 @@ def bits(value: float) -> int:
     return int.from_bytes(struct.pack("<f", value), "little")
 
 
-def array(name: str, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str = "f16") -> ArrayArg:
+def array(
+    name: str, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str = "f16"
+) -> ArrayArg:
     return ArrayArg(name=name, dtype=dtype, shape=shape, strides=strides, address=address)
 
 
@@ -72,7 +75,9 @@ def row(*launches: Launch) -> Row:
     return Row(key="t[a=1]", node="t[cutile-1]", status=RowStatus.TRACED, reason=None, launches=launches)
 
 
-def candidate(*launches: CandidateLaunch, status: RowStatus = RowStatus.TRACED, reason: str | None = None) -> CandidateRow:
+def candidate(
+    *launches: CandidateLaunch, status: RowStatus = RowStatus.TRACED, reason: str | None = None
+) -> CandidateRow:
     return CandidateRow(key="t[a=1]", node="t[cutile-rs-1]", status=status, reason=reason, launches=launches)
 
 
@@ -110,16 +115,25 @@ def test_the_host_codes_own_tensor_may_have_another_number() -> None:
         (with_param(4, 64), "extent 1 of x is 48, the candidate passes 64, which is extent 0 of x"),
         (with_param(1, W), "pointer x is the test's tensor 0, the candidate passes the test's tensor 1"),
         (with_param(2, W), "pointer w starts 32 bytes into its storage, the candidate's 0 bytes"),
-        (with_param(0, X), "pointer out is the host code's tensor 0, the candidate passes the test's tensor 0"),
-        (with_param(1, OUT), "pointer x is the test's tensor 0, the candidate passes the host code's tensor 0"),
+        (
+            with_param(0, X),
+            "pointer out is the host code's tensor 0, the candidate passes the test's tensor 0",
+        ),
+        (
+            with_param(1, OUT),
+            "pointer x is the test's tensor 0, the candidate passes the host code's tensor 0",
+        ),
         (with_param(6, bits(0.2)), "scalar eps is"),
         (with_param(7, 3), "scalar n is -3, the candidate passes 3"),
         (with_param(7, 0x1FFFFFFFD), "scalar n is -3"),
-        (seen(sha256="sha-f32"), "chosen for signature sig-f32, the launch needs signature sig-f16 (x f16, w f16, out f16)"),
+        (
+            seen(sha256="sha-f32"),
+            "chosen for signature sig-f32, the launch needs signature sig-f16 (x f16, w f16, out f16)",
+        ),
         (seen(sha256="sha-other"), "is not that of signature sig-f16"),
         (seen(params=seen().params[:-1]), "the entry has 8 parameters, the candidate passes 7"),
     ],
-)  # fmt: skip
+)
 def test_a_mutated_launch_is_named(made: CandidateLaunch, sentence: str) -> None:
     found = divergence(made)
     assert found is not None
@@ -147,7 +161,10 @@ def test_no_launch_at_all_is_a_divergence() -> None:
 
 
 def test_a_reference_without_launches_proves_nothing() -> None:
-    assert first_divergence(row(), candidate(), PARAMETERS) == "the reference's row has no launch to compare with"
+    assert (
+        first_divergence(row(), candidate(), PARAMETERS)
+        == "the reference's row has no launch to compare with"
+    )
 
 
 def two_outputs(first: int, second: int) -> tuple[Launch, CandidateLaunch]:
@@ -155,7 +172,10 @@ def two_outputs(first: int, second: int) -> tuple[Launch, CandidateLaunch]:
         kernel="pkg.split",
         signature="s",
         grid=(4, 1, 1),
-        args=(array("a", region_address(Maker.OP, 0), (8,), (1,)), array("b", region_address(Maker.OP, 1), (8,), (1,))),
+        args=(
+            array("a", region_address(Maker.OP, 0), (8,), (1,)),
+            array("b", region_address(Maker.OP, 1), (8,), (1,)),
+        ),
     )
     return reference, seen(grid=(4, 1, 1), params=(first, second), sha256="m")
 
@@ -170,7 +190,8 @@ def test_one_tensor_in_place_of_two_is_aliasing() -> None:
 def test_two_tensors_in_place_of_one_are_told_apart() -> None:
     reference, made = two_outputs(region_address(Maker.OP, 5), region_address(Maker.OP, 6))
     same = dataclasses.replace(
-        reference, args=(reference.args[0], dataclasses.replace(reference.args[1], address=region_address(Maker.OP, 0)))
+        reference,
+        args=(reference.args[0], dataclasses.replace(reference.args[1], address=region_address(Maker.OP, 0))),
     )
     found = first_divergence(row(same), candidate(made), {("s", "m"): (0, 3)})
     assert found is not None
@@ -183,7 +204,9 @@ def test_the_correspondence_holds_across_launches_of_a_row() -> None:
     assert first_divergence(row(reference, reference), candidate(made, made), {("s", "m"): (0, 3)}) is None
     found = first_divergence(row(reference, reference), candidate(made, swapped), {("s", "m"): (0, 3)})
     assert found is not None
-    assert found.startswith("launch 2, split: pointer a is the storage that was the host code's tensor 5 before")
+    assert found.startswith(
+        "launch 2, split: pointer a is the storage that was the host code's tensor 5 before"
+    )
 
 
 def test_memory_of_the_driver_may_stand_for_a_tensor_of_the_host_code() -> None:
@@ -202,10 +225,18 @@ def test_arrays_in_a_list_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("status", "sentence"),
-    [(RowStatus.FAILED, "the candidate's row failed: why"), (RowStatus.SKIPPED, "the candidate's row was skipped: why")],
+    [
+        (RowStatus.FAILED, "the candidate's row failed: why"),
+        (RowStatus.SKIPPED, "the candidate's row was skipped: why"),
+    ],
 )
-def test_a_row_that_did_not_trace_is_a_divergence_even_when_it_launched(status: RowStatus, sentence: str) -> None:
-    assert first_divergence(row(launch()), candidate(seen(), status=status, reason="why"), PARAMETERS) == sentence
+def test_a_row_that_did_not_trace_is_a_divergence_even_when_it_launched(
+    status: RowStatus, sentence: str
+) -> None:
+    assert (
+        first_divergence(row(launch()), candidate(seen(), status=status, reason="why"), PARAMETERS)
+        == sentence
+    )
 
 
 def test_backward_launches_can_be_left_out_and_are_not_by_default() -> None:
@@ -218,4 +249,82 @@ def test_all_traced_rows_are_compared_and_a_missing_row_is_a_difference() -> Non
     skipped = dataclasses.replace(row(launch()), key="skipped", status=RowStatus.SKIPPED)
     lost = dataclasses.replace(row(launch()), key="lost")
     result = compare_rows([row(launch()), skipped, lost], [candidate(seen())], PARAMETERS)
-    assert [(c.key, c.difference) for c in result] == [("t[a=1]", None), ("lost", "the candidate has no such row")]
+    assert [(c.key, c.difference) for c in result] == [
+        ("t[a=1]", None),
+        ("lost", "the candidate has no such row"),
+    ]
+
+
+def step(what: str, *addresses: int, after: int = 1, backward: bool = False) -> HostStep:
+    tensors = tuple(array(str(i), address, (64, 48), (48, 1)) for i, address in enumerate(addresses))
+    return HostStep(after=after, what=what, tensors=tensors, backward=backward)
+
+
+def stepped(
+    mine: tuple[HostStep, ...], theirs: tuple[HostStep, ...], *, forward_only: bool = False
+) -> str | None:
+    reference = dataclasses.replace(row(launch()), steps=mine)
+    other = dataclasses.replace(candidate(with_param(0, region_address(Maker.OP, 4))), steps=theirs)
+    return first_divergence(reference, other, PARAMETERS, forward_only=forward_only)
+
+
+MADE = region_address(Maker.OP, 4)
+READ = (step("read", OUT),)
+
+
+def test_the_same_result_may_be_looked_at() -> None:
+    assert stepped(READ, (step("read", MADE),)) is None
+
+
+@pytest.mark.parametrize(
+    ("theirs", "sentence"),
+    [
+        (
+            (step("read", region_address(Maker.OP, 5)),),
+            "is the storage that was the host code's tensor 4 before",
+        ),
+        (
+            (step("aten.zero_.default()", MADE, MADE), step("read", MADE)),
+            "the candidate aten.zero_.default()",
+        ),
+        ((step("read", MADE), step("read", MADE)), "the candidate does read"),
+        ((), "the reference does read"),
+        ((step("read", MADE + 2),), "starts 0 bytes into its storage, the candidate's 2 bytes"),
+        ((step("read", MADE, after=0),), "before launch 1: the candidate does read"),
+        (
+            (dataclasses.replace(step("read", MADE), tensors=(array("0", MADE, (64, 48), (1, 64)),)),),
+            "strides [1, 64]",
+        ),
+        (
+            (dataclasses.replace(step("read", MADE), tensors=(array("0", MADE, (64, 48), (48, 1), "f32"),)),),
+            "f32[64, 48]",
+        ),
+    ],
+)
+def test_another_result_or_another_operation_is_a_divergence(
+    theirs: tuple[HostStep, ...], sentence: str
+) -> None:
+    found = stepped(READ, theirs)
+    assert found is not None
+    assert sentence in found
+
+
+def test_an_operation_with_other_plain_arguments_is_a_divergence() -> None:
+    cat, other = (step(f"aten.cat.default({dim})", OUT, region_address(Maker.OP, 1)) for dim in (-1, 0))
+    assert stepped((cat,), (dataclasses.replace(other, tensors=cat.tensors),)) is not None
+
+
+def test_steps_of_the_way_backward_are_left_out_with_its_launches() -> None:
+    reference = dataclasses.replace(
+        row(launch(), launch(backward=True), launch()),
+        steps=(
+            step("read", OUT),
+            step("read", region_address(Maker.OP, 2), after=2, backward=True),
+            step("read", OUT, after=3),
+        ),
+    )
+    other = dataclasses.replace(
+        candidate(seen(), seen()), steps=(step("read", OUT), step("read", OUT, after=2))
+    )
+    assert first_divergence(reference, other, PARAMETERS, forward_only=True) is None
+    assert first_divergence(reference, other, PARAMETERS) is not None

@@ -1,11 +1,9 @@
 import ast
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from farm.pipeline.stage import Finding
-from farm.recipes.cutile_rs.bare import bare
 from farm.recipes.cutile_rs.host import HostCode, write_host
 from farm.recipes.cutile_rs.plan import (
     EntryGeneric,
@@ -25,19 +23,12 @@ from tests.unit.recipes.cutile_rs.builders import (
     pointer,
     traced,
 )
+from tests.unit.recipes.cutile_rs.golden_files import OPS, golden, written
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 HEAD = "import cuda.tile as ct\nimport torch\nfrom minigym.backend import register_impl\n"
 KERNEL = "@ct.kernel\ndef _probe_kernel(x, N: ct.Constant[int]):\n    ct.store(x, (0,), ct.zeros((N,), x.dtype))\n"
 REGISTER = "@register_impl('probe', backend='cutile')\ndef probe(x):\n"
 LAUNCH = "    ct.launch(torch.cuda.current_stream(), (1,), _probe_kernel, (x, 8))\n    return x\n"
-
-
-def written(name: str, rank: int, scalars: tuple[str, ...] = ()) -> HostCode:
-    tree = bare(minigym(), layout(), op_named(minigym(), name)).tree
-    op = op_named(tree, name)
-    analysis = traced(op, tree, rank=rank, scalars=scalars)
-    return write_host(op, tree, layout(), analysis, planned(analysis))
 
 
 def probe(source: str, *, helpers: str = "", plan: KernelPlan | None = None, **facts: object) -> HostCode:
@@ -63,21 +54,16 @@ def only_finding(code: HostCode) -> Finding:
     return finding
 
 
-@pytest.mark.parametrize(
-    ("name", "rank", "scalars"),
-    [("relu", 1, ()), ("scale", 1, ("alpha",)), ("add_bias", 2, ()), ("silu_and_mul", 2, ())],
-)
-def test_generated_files_are_the_golden_ones(name: str, rank: int, scalars: tuple[str, ...]) -> None:
-    code = written(name, rank, scalars)
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_generated_files_are_the_golden_ones(name: str) -> None:
+    code = written(name)
     assert code.findings == ()
-    folder = "src/minigym/ops/cutile_rs"
-    assert code.files[f"{folder}/{name}.py"].decode() == (GOLDEN / f"{name}.py.golden").read_text("utf-8")
-    ffi_rs = code.files[f"{folder}/{name}_kernel/ffi.rs"].decode()
-    assert ffi_rs == (GOLDEN / f"{name}.ffi.rs.golden").read_text("utf-8")
+    for path, file in golden(name).items():
+        assert code.files[path].decode() == file.read_text("utf-8")
 
 
 def test_six_files_are_written_and_all_python_parses() -> None:
-    files = written("relu", 1).files
+    files = written("relu").files
     assert len(files) == 6
     for path, data in files.items():
         if path.endswith(".py"):
@@ -184,7 +170,7 @@ def test_the_hints_of_a_kernel_are_passed_on() -> None:
 
 
 def test_the_c_prototype_and_the_rust_function_have_the_same_arguments() -> None:
-    code = written("scale", 1, ("alpha",))
+    code = written("scale")
     text = code.files["src/minigym/ops/cutile_rs/scale.py"].decode()
     rust = code.files["src/minigym/ops/cutile_rs/scale_kernel/ffi.rs"].decode()
     declared = text.split("cutile_scale_scale_tail_kernel(")[1].split(");")[0]
@@ -302,3 +288,33 @@ def test_a_repo_that_lacks_a_file_is_a_finding_not_a_traceback(gone: str) -> Non
         "the repository has no"
         in only_finding(write_host(op, tree, layout(), analysis, planned(analysis))).message
     )
+
+
+def conditional(*when: tuple[str, ...]) -> str:
+    """The wrapper of a kernel with one entry for each set of conditions."""
+    source = f"{HEAD}{KERNEL}{REGISTER}{LAUNCH}"
+    tree = gym_with(source)
+    plan = planned(traced(op_named(tree, "probe"), tree, rank=1))
+    (entry,) = plan.entries
+    entries = tuple(replace(entry, name=f"entry_{index}", when=texts) for index, texts in enumerate(when))
+    return wrapper(probe(source, plan=replace(plan, entries=entries)))
+
+
+def test_of_several_entries_the_one_whose_conditions_hold_is_launched() -> None:
+    text = conditional(("not (N != 8)", "dtype(x) == 'f16'"), ("N != 8 or x.shape[0] > 4",))
+    assert "    if N == 8 and x.dtype == torch.float16:\n        rc = lib.cutile_probe_entry_0(" in text
+    assert "    elif N != 8 or x.shape[0] > 4:\n        rc = lib.cutile_probe_entry_1(" in text
+    assert "    else:\n        raise NotImplementedError(" in text
+
+
+def test_an_entry_without_conditions_takes_what_is_left() -> None:
+    text = conditional(("dtype(x) in ('f16', 'bf16')",), ())
+    assert "    if x.dtype in (torch.float16, torch.bfloat16):\n" in text
+    assert "    else:\n        rc = lib.cutile_probe_entry_1(" in text
+    assert "NotImplementedError" not in text
+
+
+def test_the_conditions_of_a_single_entry_hold_too() -> None:
+    text = conditional(("N == 8",))
+    assert "    if N == 8:\n        rc = lib.cutile_probe(" in text
+    assert "    else:\n        raise NotImplementedError(" in text
