@@ -151,25 +151,34 @@ class RowPlugin(Generic[L]):
         if isinstance(error, ComparisonReached) or self._misused_answer(error):
             return None if launches else f"values were needed before the first launch: {text}"
         guessed = isinstance(error, AssertionError) and not isinstance(error, MetadataMismatch)
-        if guessed and launches and _innermost(error) in self._answered:
+        if guessed and launches and self._innermost(error) in self._answered:
             return None
         if launches and self._about_strides(error):
             return None
         return text
+
+    def _innermost(self, error: BaseException) -> CodeType | None:
+        """The code of the repo in which the error came up."""
+        trace, code = error.__traceback__, None
+        while trace is not None:
+            if self._where.is_repo(trace.tb_frame.f_code.co_filename):
+                code = trace.tb_frame.f_code
+            trace = trace.tb_next
+        return code
 
     def _about_strides(self, error: BaseException) -> bool:
         """Whether the test itself found strides unequal: torch's own differ between CPU and GPU kernels.
 
         The candidate's results are held to the reference's strides when both traces are compared.
         """
-        code = _innermost(error)
+        code = self._innermost(error)
         raised = code is not None and self._where.is_test(code.co_filename)
         return raised and isinstance(error, (RuntimeError, AssertionError)) and "stride" in str(error).lower()
 
     def _misused_answer(self, error: BaseException) -> bool:
         """Whether the test used an answer where only a real number will do, such as an index."""
         misused = isinstance(error, (TypeError, IndexError)) and Answer.__name__ in str(error)
-        return misused and _innermost(error) in self._answered
+        return misused and self._innermost(error) in self._answered
 
     def _params(self, item: pytest.Item) -> dict[str, Any]:
         spec = getattr(item, "callspec", None)
@@ -179,13 +188,6 @@ class RowPlugin(Generic[L]):
         function = item.nodeid.split("[", 1)[0]
         spec = getattr(item, "callspec", None)
         return row_key(function, self._params(item), dict(spec.indices) if spec is not None else {})
-
-
-def _innermost(error: BaseException) -> CodeType | None:
-    trace, code = error.__traceback__, None
-    while trace is not None:
-        code, trace = trace.tb_frame.f_code, trace.tb_next
-    return code
 
 
 def _place(error: BaseException) -> str:
