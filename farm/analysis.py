@@ -63,6 +63,10 @@ class HostStep:
     backward: bool = False  #: done by, or reading what was made by, autograd's way backward
 
 
+#: Reason of a candidate's row that failed since it made no launch, though it ran to its end.
+NO_LAUNCH = "the row ended without a launch"
+
+
 class RowStatus(StrEnum):
     """What became of a test row."""
 

@@ -29,9 +29,7 @@ def environment(request: TraceRequest, standin: Path) -> dict[str, str]:
     toolchain, gpu = Path(request.toolchain), GPUS[request.gpu]
     lib = Path(__file__).resolve().parents[3]
     keep = {
-        name: os.environ[name]
-        for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
-        if name in os.environ
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH") if name in os.environ
     }
     paths = [str(lib), f"{request.repo}/src", request.repo, keep.get("PYTHONPATH", "")]
     return keep | {
@@ -124,8 +122,7 @@ def _print_counts(artifact: Path, mode: Mode) -> None:
     print(f"rows collected {len(rows)}, " + ", ".join(f"{status} {counts[status]}" for status in RowStatus))
     launches = sum(len(row["launches"]) for row in rows)
     print(
-        f"launches {launches}"
-        + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else "")
+        f"launches {launches}" + (f", signatures {len(document['signatures'])}" if mode is Mode.REFERENCE else "")
     )
     for reason, number in Counter(row["reason"] for row in rows if row["reason"]).items():
         print(f"{number} rows: {reason}")

@@ -59,9 +59,7 @@ class DriverRecorder:
 
     def _launch(self, launch: DriverLaunch) -> CandidateLaunch:
         ir, digest = self._module(launch.module)
-        return CandidateLaunch(
-            entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest
-        )
+        return CandidateLaunch(entry=launch.entry, grid=launch.grid, params=launch.params, ir=ir, sha256=digest)
 
     def _module(self, number: int) -> tuple[str, str]:
         if number not in self._modules:
@@ -94,9 +92,7 @@ def replace_tuners(repo: Path) -> None:
 def _first_config(result: Callable[..., Any]) -> Callable[..., Any]:
     def autotune_launch(kernel_fn: Callable[[Any], Any], configs: Sequence[Any], *_: Any, **__: Any) -> Any:
         first = next(iter(configs))
-        return result(
-            best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False
-        )
+        return result(best_config=first, output=kernel_fn(first), tuning_record=[(first, 1.0)], cache_hit=False)
 
     return autotune_launch
 

@@ -55,6 +55,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
             begin=recorder.begin,
             take=lambda: (tuple(recorder.launches), None),
             launched=lambda: len(recorder.launches),
+            must_launch=False,
             journal=out / "rows.jsonl",
             crashed=crashed,
         )
@@ -84,6 +85,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
         begin=driver.begin,
         take=driver.take,
         launched=driver.launched,
+        must_launch=True,
         journal=out / "rows.jsonl",
         crashed=crashed,
     )
@@ -95,9 +97,7 @@ def main(request: TraceRequest, crashed: dict[str, str]) -> int:
     return 0
 
 
-def _run(
-    request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]
-) -> int:
+def _run(request: TraceRequest, recorder: Recorder, plugin: RowPlugin[Launch] | RowPlugin[CandidateLaunch]) -> int:
     with pretended(GPUS[request.gpu]), recorder.installed():
         return pytest.main([*PYTEST_OPTIONS, *request.tests], plugins=[plugin])
 

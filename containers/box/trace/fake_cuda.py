@@ -142,9 +142,26 @@ def pretended(gpu: Gpu) -> Iterator[None]:
             if hasattr(torch.cuda, name):
                 put(torch.cuda, name, value)
         put(torch, "Generator", FakeGenerator)
+        put(torch.nn.Module, "_apply", _apply)
         put(torch.testing, "assert_close", _assert_close)
         put(torch, "get_default_device", lambda: torch.device("cpu"))
         yield
+
+
+def _apply(module: Any, change: Any, recurse: bool = True) -> Any:
+    """torch.nn.Module._apply by new parameters: torch cannot exchange the contents of fake ones."""
+    for child in module.children() if recurse else ():
+        child._apply(change)
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            with torch.no_grad():
+                changed = change(parameter)
+            if changed is not parameter:
+                module._parameters[name] = torch.nn.Parameter(changed, parameter.requires_grad)
+    for name, buffer in module._buffers.items():
+        if buffer is not None:
+            module._buffers[name] = change(buffer)
+    return module
 
 
 def _assert_close(actual: Any, expected: Any, *_tolerances: Any, **options: Any) -> None:

@@ -129,15 +129,18 @@ class ClaimMode(TorchFunctionMode):
             return self._answer(error)
 
     def _format(self, _func: Any, array: Any, spec: str) -> str:
-        return (
-            format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
-        )
+        return format(self._read(torch.Tensor.item, array), spec) if array.dim() == 0 else object.__repr__(array)
 
     def _bool(self, func: Any, array: Any) -> bool:
         expected = getattr(array, "_expected", None)
         if expected is not None:
             self._answered()
             return bool(expected)
+        if self._judge() is Maker.OP:
+            try:
+                return bool(func(array))
+            except DataDependentOutputException:
+                return self._steps.branch(array)
         return bool(self._read(func, array))
 
     def _answer(self, error: Exception) -> Answer:

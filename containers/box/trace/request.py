@@ -1,11 +1,12 @@
 """What the trace program is asked to do."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from farm.codec import decode
+from containers.box.trace.gpus import GPUS
+from farm.codec import CodecError, decode
 
 
 class Mode(StrEnum):
@@ -31,5 +32,14 @@ class TraceRequest:
 
 
 def read_request(path: Path) -> TraceRequest:
-    """The request in a JSON file. Raises CodecError naming the place when it is malformed."""
-    return decode(TraceRequest, json.loads(path.read_text()))
+    """The request in a JSON file, its paths made absolute. Raises CodecError naming the place of a mistake."""
+    asked = decode(TraceRequest, json.loads(path.read_text()))
+    if asked.gpu not in GPUS:
+        raise CodecError(f"$.gpu: expected one of {', '.join(GPUS)}, got {asked.gpu!r}")
+    return replace(
+        asked,
+        repo=str(Path(asked.repo).resolve()),
+        out=str(Path(asked.out).resolve()),
+        toolchain=str(Path(asked.toolchain).absolute()),
+        library=None if asked.library is None else str(Path(asked.library).resolve()),
+    )

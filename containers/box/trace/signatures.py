@@ -50,9 +50,7 @@ class Specialiser:
         source = self._source(kernel)
         described = tuple(
             item
-            for name, constant, value in zip(
-                source.parameters, _constants(kernel, len(args)), args, strict=True
-            )
+            for name, constant, value in zip(source.parameters, _constants(kernel, len(args)), args, strict=True)
             for item in _describe(name, value, constant, book)
         )
         stand_ins = tuple(_stand_in(value, book) for value in args)
@@ -161,13 +159,9 @@ def _stand_in(value: Any, book: AddressBook) -> Any:
 
 def _describe(name: str, value: Any, constant: bool, book: AddressBook) -> list[Arg]:
     if isinstance(value, (list, tuple)):
-        form = (
-            "{}[{}]" if isinstance(value, list) else "{}.{}"
-        )  # a list is one parameter, a tuple is its items
+        form = "{}[{}]" if isinstance(value, list) else "{}.{}"  # a list is one parameter, a tuple is its items
         return [
-            arg
-            for i, item in enumerate(value)
-            for arg in _describe(form.format(name, i), item, constant, book)
+            arg for i, item in enumerate(value) for arg in _describe(form.format(name, i), item, constant, book)
         ]
     if isinstance(value, torch.Tensor):
         return [described_tensor(name, value, book)]

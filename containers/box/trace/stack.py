@@ -17,6 +17,10 @@ class Whereabouts:
         self._tests = tuple({f"{repo.resolve()}/{test.split('/')[0]}/" for test in tests if "/" in test})
         self._test_files = {str(repo.resolve() / test) for test in tests}
 
+    def is_repo(self, file: str) -> bool:
+        """Whether the file belongs to the repo."""
+        return file.startswith(self._repo)
+
     def is_test(self, file: str) -> bool:
         """Whether the file belongs to the tests: it shares the top folder of a test file."""
         return file in self._test_files or file.startswith(self._tests)
@@ -30,7 +34,7 @@ class Whereabouts:
         frame = sys._getframe(1)
         while frame is not None:
             file = frame.f_code.co_filename
-            if file.startswith(self._repo):
+            if self.is_repo(file):
                 if not self.is_test(file):
                     return Maker.OP
                 return Maker.ENGINE if engine else Maker.TEST

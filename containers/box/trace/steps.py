@@ -11,6 +11,8 @@ from containers.box.trace.describe import described_tensor
 from farm.analysis import HostStep
 from farm.recipes.cutile_rs.storages import Maker, maker_of
 
+#: A step that stands for a decision on values: the way not taken is not in the trace.
+BRANCH = "branch on a value, taken as true"
 _PLAIN = (bool, int, float, str, torch.dtype)
 
 
@@ -67,6 +69,14 @@ class StepLog:
                     self.look(tensor)
             case Maker.ENGINE:
                 pass
+
+    def branch(self, tensor: Any) -> bool:
+        """The host code branches on a tensor's value; it goes the way of True, and the step says so."""
+        seen = described_tensor("0", tensor, self._book)
+        self.steps.append(
+            HostStep(after=self._launched(), what=BRANCH, tensors=(seen,), backward=self._in_autograd())
+        )
+        return True
 
     def look(self, tensor: Any) -> None:
         """The test looks at a tensor's values."""

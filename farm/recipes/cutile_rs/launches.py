@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from farm.analysis import (
+    NO_LAUNCH,
     Arg,
     ArrayArg,
     CandidateLaunch,
@@ -101,15 +102,16 @@ def first_divergence(
     reference: Row, candidate: CandidateRow, parameters: Parameters, *, forward_only: bool = False
 ) -> str | None:
     """The first difference between a row's launches in a sentence, or None when they are the same."""
+    expected = [launch for launch in reference.launches if not (forward_only and launch.backward)]
+    idle = not reference.launches and candidate.reason == NO_LAUNCH
     match candidate.status:
-        case RowStatus.FAILED:
+        case RowStatus.FAILED if not idle:
             return f"the candidate's row failed: {candidate.reason}"
         case RowStatus.SKIPPED:
             return f"the candidate's row was skipped: {candidate.reason}"
-        case RowStatus.TRACED:
+        case RowStatus.FAILED | RowStatus.TRACED:
             pass
-    expected = [launch for launch in reference.launches if not (forward_only and launch.backward)]
-    if not expected:
+    if reference.launches and not expected:
         return "the reference's row has no launch to compare with"
     storages = Correspondence()
     steps = Steps(reference, candidate, storages, forward_only=forward_only)

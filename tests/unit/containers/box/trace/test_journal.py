@@ -10,9 +10,7 @@ COLLECTED = '{"collected": [{"key": "k1", "node": "n1"}, {"key": "k2", "node": "
 
 def test_the_row_started_last_is_known_and_a_torn_line_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(
-        '{"uncollected": "a.py: gone"}\n' + COLLECTED + '{"started": "n1"}\n{"started": "n2"}\n{"star'
-    )
+    file.write_text('{"uncollected": "a.py: gone"}\n' + COLLECTED + '{"started": "n1"}\n{"started": "n2"}\n{"star')
     journal = read_journal(file)
     assert journal.collected == (("k1", "n1"), ("k2", "n2"))
     assert journal.started == "n2"

@@ -15,9 +15,7 @@ from containers.box.trace.rows import backend_of, is_case, numbered, row_key
         ({}, None),
     ],
 )
-def test_a_parameter_called_backend_says_whose_row_it_is(
-    params: dict[str, object], backend: str | None
-) -> None:
+def test_a_parameter_called_backend_says_whose_row_it_is(params: dict[str, object], backend: str | None) -> None:
     assert backend_of(params) == backend
 
 

@@ -6,6 +6,7 @@ import struct
 import pytest
 
 from farm.analysis import (
+    NO_LAUNCH,
     ArrayArg,
     CandidateLaunch,
     CandidateRow,
@@ -160,11 +161,19 @@ def test_no_launch_at_all_is_a_divergence() -> None:
     assert divergence() == "launch 1, scale, is missing: the candidate made 0 of 1"
 
 
-def test_a_reference_without_launches_proves_nothing() -> None:
-    assert (
-        first_divergence(row(), candidate(), PARAMETERS)
-        == "the reference's row has no launch to compare with"
-    )
+def test_a_row_that_needs_no_kernel_must_make_no_launch() -> None:
+    idle = candidate(status=RowStatus.FAILED, reason=NO_LAUNCH)
+    assert first_divergence(row(), idle, PARAMETERS) is None
+    assert first_divergence(row(launch()), idle, PARAMETERS) == f"the candidate's row failed: {NO_LAUNCH}"
+    broken = candidate(status=RowStatus.FAILED, reason="died")
+    assert first_divergence(row(), broken, PARAMETERS) == "the candidate's row failed: died"
+    extra = first_divergence(row(), candidate(seen()), PARAMETERS)
+    assert extra == "launch 1, scale_entry, is too many: the reference made 0"
+
+
+def test_a_way_backward_alone_leaves_nothing_to_compare() -> None:
+    found = first_divergence(row(launch(backward=True)), candidate(), PARAMETERS, forward_only=True)
+    assert found == "the reference's row has no launch to compare with"
 
 
 def two_outputs(first: int, second: int) -> tuple[Launch, CandidateLaunch]:
@@ -204,9 +213,7 @@ def test_the_correspondence_holds_across_launches_of_a_row() -> None:
     assert first_divergence(row(reference, reference), candidate(made, made), {("s", "m"): (0, 3)}) is None
     found = first_divergence(row(reference, reference), candidate(made, swapped), {("s", "m"): (0, 3)})
     assert found is not None
-    assert found.startswith(
-        "launch 2, split: pointer a is the storage that was the host code's tensor 5 before"
-    )
+    assert found.startswith("launch 2, split: pointer a is the storage that was the host code's tensor 5 before")
 
 
 def test_memory_of_the_driver_may_stand_for_a_tensor_of_the_host_code() -> None:
@@ -230,13 +237,8 @@ def test_arrays_in_a_list_are_refused() -> None:
         (RowStatus.SKIPPED, "the candidate's row was skipped: why"),
     ],
 )
-def test_a_row_that_did_not_trace_is_a_divergence_even_when_it_launched(
-    status: RowStatus, sentence: str
-) -> None:
-    assert (
-        first_divergence(row(launch()), candidate(seen(), status=status, reason="why"), PARAMETERS)
-        == sentence
-    )
+def test_a_row_that_did_not_trace_is_a_divergence_even_when_it_launched(status: RowStatus, sentence: str) -> None:
+    assert first_divergence(row(launch()), candidate(seen(), status=status, reason="why"), PARAMETERS) == sentence
 
 
 def test_backward_launches_can_be_left_out_and_are_not_by_default() -> None:
@@ -260,9 +262,7 @@ def step(what: str, *addresses: int, after: int = 1, backward: bool = False) -> 
     return HostStep(after=after, what=what, tensors=tensors, backward=backward)
 
 
-def stepped(
-    mine: tuple[HostStep, ...], theirs: tuple[HostStep, ...], *, forward_only: bool = False
-) -> str | None:
+def stepped(mine: tuple[HostStep, ...], theirs: tuple[HostStep, ...], *, forward_only: bool = False) -> str | None:
     reference = dataclasses.replace(row(launch()), steps=mine)
     other = dataclasses.replace(candidate(with_param(0, region_address(Maker.OP, 4))), steps=theirs)
     return first_divergence(reference, other, PARAMETERS, forward_only=forward_only)
@@ -301,9 +301,7 @@ def test_the_same_result_may_be_looked_at() -> None:
         ),
     ],
 )
-def test_another_result_or_another_operation_is_a_divergence(
-    theirs: tuple[HostStep, ...], sentence: str
-) -> None:
+def test_another_result_or_another_operation_is_a_divergence(theirs: tuple[HostStep, ...], sentence: str) -> None:
     found = stepped(READ, theirs)
     assert found is not None
     assert sentence in found
@@ -323,8 +321,6 @@ def test_steps_of_the_way_backward_are_left_out_with_its_launches() -> None:
             step("read", OUT, after=3),
         ),
     )
-    other = dataclasses.replace(
-        candidate(seen(), seen()), steps=(step("read", OUT), step("read", OUT, after=2))
-    )
+    other = dataclasses.replace(candidate(seen(), seen()), steps=(step("read", OUT), step("read", OUT, after=2)))
     assert first_divergence(reference, other, PARAMETERS, forward_only=True) is None
     assert first_divergence(reference, other, PARAMETERS) is not None
