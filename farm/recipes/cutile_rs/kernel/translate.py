@@ -15,6 +15,9 @@ from farm.recipes.cutile_rs.plan import KernelPlan
 #: More entries than this for one kernel are no translation any more.
 MOST_ENTRIES = 12
 
+#: Sources are anybody's: values that an evaluation does not foresee end it with one of these.
+UNFORESEEN = (AttributeError, TypeError, ValueError, IndexError, ArithmeticError, AssertionError, RecursionError)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
@@ -44,6 +47,9 @@ def translate(op: str, sources: Mapping[str, str], analysis: Analysis) -> Transl
             faults.append(refusal.fault)
         except (SyntaxError, KeyError) as error:
             findings.append(_unreadable(kernel, error))
+            faults.append(Fault.UNSUPPORTED)
+        except UNFORESEEN as error:
+            findings.append(_unforeseen(kernel, error))
             faults.append(Fault.UNSUPPORTED)
     if not written and not findings:
         findings.append(_nothing(op))
@@ -123,6 +129,17 @@ def _unreadable(kernel: KernelSource, error: SyntaxError | KeyError) -> Finding:
         construct=None,
         message=f"the source file cannot be read: {error}",
         advice="correct the file, or name every file of the op in the analysis",
+    )
+
+
+def _unforeseen(kernel: KernelSource, error: Exception) -> Finding:
+    return Finding(
+        file=kernel.file,
+        line=kernel.line,
+        column=1,
+        construct=kernel.function,
+        message=f"the translator does not understand a construct of this kernel ({type(error).__name__}: {error})",
+        advice="write it with the functions and statements that farm/recipes/cutile_rs/kernel/README.md lists",
     )
 
 
