@@ -20,6 +20,9 @@ MOST_RESTARTS = 2
 HEARTBEAT_LIMIT_S = 120.0
 #: A young box is watched this long within one step, so that a short one costs no further message.
 WATCH_S = 1.5
+#: While watched, the engine is asked this often how the box is, and the folder this often for its result.
+ASK_S, SEEK_S = 0.3, 0.005
+#: For a box that is ended from outside; one that has written its result has nothing left to do.
 GRACE_S = 5.0
 
 
@@ -70,12 +73,16 @@ class Boxes:
                 return self._stop(name, status, f"no result after {age_s:.0f} s")
             if age_s > 2 * WATCH_S or time.monotonic() > deadline:
                 return Look(sight=Sight.RUNNING, name=name, status=status)
-            time.sleep(0.05)
-            status = self._engine.inspect(name)
+            if not _appears(done, ASK_S):
+                status = self._engine.inspect(name)
         if os.path.lexists(done):
             log = self._engine.logs(name, tail=200) if status is not None else ""
             return Look(sight=Sight.DONE, name=name, status=status, log=log)
         return self._ended(name, status, folders)
+
+    def remove_done(self, order: BoxOrder) -> None:
+        """Remove the order's box at once, after a look that said DONE."""
+        self._engine.remove(box_name(self._settings.farm, order), grace_s=0)
 
     def remove(self, order: BoxOrder) -> str:
         """Remove the order's box; the last lines of its output."""
@@ -106,6 +113,16 @@ class Boxes:
         if again:
             return Look(sight=Sight.RUNNING, name=name, status=status)
         return Look(sight=Sight.BROKEN, name=name, status=status, ending=ending, log=log)
+
+
+def _appears(path: Path, limit_s: float) -> bool:
+    """Whether the path is there, now or within the time."""
+    end = time.monotonic() + limit_s
+    while not os.path.lexists(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(SEEK_S)
+    return True
 
 
 def _silent(out: Path) -> bool:

@@ -132,7 +132,7 @@ class Conversion:
         patch = make_patch(before, read_tree(at.workspace, known=before))
         artifacts[PATCH] = self._store.put(patch.to_bytes())
         artifacts["patch.diff"] = self._store.put(render(patch, before).encode("utf-8", "replace"))
-        self._boxes.remove(order)
+        self._boxes.remove_done(order)
         return Advance(to=JobState.CAPTURED, notes=Notes(artifacts=artifacts, events=events))
 
     def _set_up_gate(self, job: Job) -> StepOutcome:
@@ -183,7 +183,7 @@ class Conversion:
             accept=run.accept,
             certifiable=recipe.gates.certifiable,
         )
-        self._boxes.remove(order)
+        self._boxes.remove_done(order)
         match decision.judgement:
             case Judgement.LAND:
                 return Advance(to=JobState.LANDING, notes=notes)
