@@ -13,6 +13,7 @@ from containers.classify import BoxExit, Ending, classify
 from containers.engine import BoxStatus, Engine
 from containers.spec import BoxFolders, BoxSettings, box_name, box_spec
 from farm.orders import BoxOrder
+from workers.aside import aside
 
 #: A box that was killed or vanished is started again on the same folders, so it resumes at its stage.
 MOST_RESTARTS = 2
@@ -45,6 +46,7 @@ class Look:
     status: BoxStatus | None = None
     ending: Ending | None = None  #: for BROKEN and HANGS
     log: str = ""  #: last lines of its output, when it ended
+    age_s: float = 0.0  #: for RUNNING
 
 
 class Boxes:
@@ -72,7 +74,7 @@ class Boxes:
             if age_s > limit_s or _silent(folders.out):
                 return self._stop(name, status, f"no result after {age_s:.0f} s")
             if age_s > 2 * WATCH_S or time.monotonic() > deadline:
-                return Look(sight=Sight.RUNNING, name=name, status=status)
+                return Look(sight=Sight.RUNNING, name=name, status=status, age_s=age_s)
             if not _appears(done, ASK_S):
                 status = self._engine.inspect(name)
         if os.path.lexists(done):
@@ -81,8 +83,9 @@ class Boxes:
         return self._ended(name, status, folders)
 
     def remove_done(self, order: BoxOrder) -> None:
-        """Remove the order's box at once, after a look that said DONE."""
-        self._engine.remove(box_name(self._settings.farm, order), grace_s=0)
+        """Remove the order's box, after a look that said DONE; nothing waits for it, and `reap` finds it again."""
+        name = box_name(self._settings.farm, order)
+        aside(lambda: self._engine.remove(name, grace_s=0))
 
     def remove(self, order: BoxOrder) -> str:
         """Remove the order's box; the last lines of its output."""

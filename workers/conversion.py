@@ -29,6 +29,7 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore, put_tree
+from workers.aside import aside
 from workers.boxes import Boxes, Look, Sight
 from workers.landing import Landing, land
 from workers.places import places
@@ -40,7 +41,8 @@ from workers.workspace import visible, write_box_tree
 
 PATCH = "patch"
 BOX_FULL_S = 1.0
-POLL_S = 1.0
+#: A running box is looked at after this share of its age, and within these bounds, seconds.
+POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
 
 
@@ -117,7 +119,7 @@ class Conversion:
         folders = self._folders(order, at.workspace, at.out, at.order)
         look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return _poll(look)
         artifacts = self._keep(at.out, look)
         if look.sight is not Sight.DONE:
             return _broken(look, artifacts)
@@ -167,7 +169,7 @@ class Conversion:
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
         look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return _poll(look)
         artifacts = self._keep(at.gate_out, look, prefix="gate-")
         if look.sight is not Sight.DONE:
             return _broken(look, artifacts)
@@ -215,7 +217,8 @@ class Conversion:
         )
         hold.check()
         landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
-        shutil.rmtree(places(self._state, job).root, ignore_errors=True)
+        root = places(self._state, job).root
+        aside(lambda: shutil.rmtree(root, ignore_errors=True))
         notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
         return Advance(to=JobState.ACCEPTED, notes=notes)
 
@@ -256,6 +259,10 @@ class Conversion:
             if not wanted:
                 self._engine.remove(box.name, grace_s=1.0)
                 removed += 1
+        for folder in (self._state / "jobs").glob("*"):
+            job = lookup(folder.name)
+            if job is not None and job.state in FINAL:
+                shutil.rmtree(folder, ignore_errors=True)
         return removed
 
     def _folders(self, order: BoxOrder, work: Path, out: Path, order_file: Path) -> BoxFolders:
@@ -283,6 +290,12 @@ class Conversion:
     def _previous_trace(self, job: Job) -> bytes | None:
         traces = [a.trace for a in self._ledger.attempts(job.id) if a.number < job.attempt and a.trace]
         return self._store.get(traces[-1]) if traces else None
+
+
+def _poll(look: Look) -> Wait:
+    if look.sight is Sight.FULL:
+        return Wait(after_s=BOX_FULL_S)
+    return Wait(after_s=min(POLL_MOST_S, max(POLL_LEAST_S, POLL_SHARE * look.age_s)))
 
 
 def _said(notes: Notes, summary: str) -> Notes:
