@@ -58,13 +58,14 @@ def judged(proof: Proof) -> Reply:
         )
         return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, f"host code: {found[0].message}")
     launches = sum(row.launches for row in proof.rows)
+    counts = f"{len(proof.rows)} rows, {launches} launches, {len(proof.signatures)} signatures"
     return Reply(
         verdict=Verdict.DEFERRED,
         owner=None,
         fault=None,
         fail_class=None,
         artifacts=(CANDIDATE, PROOF),
-        summary=f"{len(proof.rows)} rows, {launches} launches, {len(proof.signatures)} signatures as the reference's",
+        summary=f"{counts} as the reference's",
     )
 
 
