@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from containers.toolchain import Toolchain
 from containers.toolchain.parts import locked, publish, step, sweep
+from farm import crate
 from farm.errors import ConfigurationError
-from farm.recipes.cutile_rs import crate
 
 _ADVICE = "the crates' registry must be reachable once, and clang installed (apt install clang libclang-dev)"
 

@@ -1,17 +1,18 @@
-"""Where things lie in a target repo: path templates from the recipe, filled in by reading a tree.
+"""The layout of a target repo that is a Python package with several backends.
 
-Boxes read the recipe's table with the standard library alone, hence no pydantic here.
+Path templates from the recipe, filled in by reading a tree. Conversions of other repos bring a class of their own.
 """
 
 import re
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from farm.codec import CodecError, decode
-from farm.errors import ConfigurationError, RepositoryError
+from farm.errors import RepositoryError
 from farm.tree import Tree
 
+#: Fields that hold path templates.
+PATHS = ("registration", "modules", "helpers", "tests", "implementation", "change_set", "withhold")
 #: What a path template may hold between braces.
 PLACEHOLDERS = frozenset({"package", "op"})
 
@@ -42,6 +43,30 @@ class Layout:
     withhold: tuple[str, ...] = ()  #: text that may hold answers
     perf: tuple[str, ...] = ()  #: names of test functions that measure and compare nothing
     siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: op to look-alike ops
+
+    @staticmethod
+    def problems(table: Mapping[str, Any]) -> Iterator[str]:
+        """See farm.recipes.Layout."""
+        paths = {name: _texts(table.get(name)) for name in PATHS}
+        for name, texts in paths.items():
+            for unknown in sorted(
+                {word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS
+            ):
+                yield f"{name}: {{{unknown}}} is unknown, paths may hold {{package}} and {{op}}"
+        for name in ("package_holds", "tests", "implementation", "change_set"):
+            if table.get(name) == []:
+                yield f"{name}: it is empty"
+        for name in ("tests", "implementation"):
+            yield from (f"{name}: {text!r} lacks {{op}}" for text in paths[name] if "{op}" not in text)
+        for name in ("registration", "modules"):
+            yield from (
+                f"change_set: it lacks {text!r}" for text in paths[name] if text not in paths["change_set"]
+            )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    return tuple(item for item in items if isinstance(item, str))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +100,6 @@ class Package:
         """Import name of a Python file of the package, e.g. `tilegym.ops.cutile.relu`."""
         inner = path.removeprefix(f"{self.root}/").removesuffix(".py").removesuffix("/__init__")
         return ".".join((self.name, *inner.split("/")))
-
-
-def read_layout(text: str) -> Layout:
-    """The layout in the text of a recipe.toml. Raises ConfigurationError naming the field."""
-    try:
-        return decode(Layout, tomllib.loads(text).get("layout", {}), "layout")
-    except (tomllib.TOMLDecodeError, CodecError, ValueError) as error:
-        raise ConfigurationError(f"recipe.toml: {error}") from error
 
 
 def find_package(tree: Tree, layout: Layout) -> Package:

@@ -1,22 +1,19 @@
 """A recipe as a person writes it: config/recipes/<name>/recipe.toml, checked before a job is queued."""
 
 import importlib.util
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from farm.errors import ConfigurationError
 from farm.gates import GateName
-from farm.layout import PLACEHOLDERS, Layout
 from farm.pipeline.stage import ExecutorKind, Stage
+from farm.recipes import layout_kind
 
 FILE = "recipe.toml"
-#: Fields of the layout that hold path templates.
-PATHS = ("registration", "modules", "helpers", "tests", "implementation", "change_set", "withhold")
 
 
 class Table(BaseModel):
@@ -64,8 +61,8 @@ class Recipe(Table):
     """One sentence for `farm recipe`."""
     conversion: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     """Package farm/recipes/<conversion> (with underscores) that holds the code."""
-    layout: Layout
-    """Where things lie in a target repo; see farm.layout."""
+    layout: dict[str, Any]
+    """Where things lie in a target repo, as the conversion's own class says; see farm.recipes.Layout."""
     caps: dict[Stage, int]
     """Most visits of each stage in one attempt."""
     executors: dict[Stage, ExecutorKind]
@@ -74,6 +71,16 @@ class Recipe(Table):
     """What one job may use."""
     gates: Gates = Gates()
     """What an op must pass."""
+
+    @property
+    def source(self) -> str:
+        """What is converted."""
+        return str(self.layout["source"])
+
+    @property
+    def target(self) -> str:
+        """What it becomes."""
+        return str(self.layout["target"])
 
     @field_validator("conversion")
     @classmethod
@@ -99,26 +106,16 @@ class Recipe(Table):
         return value
 
 
-def _layout_problems(layout: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with a layout table as written, beyond its types."""
-    paths = {name: _texts(layout.get(name)) for name in PATHS}
-    for name, texts in paths.items():
-        for unknown in sorted({word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS):
-            yield f"{name}: {{{unknown}}} is unknown, paths may hold {{package}} and {{op}}"
-    for name in ("package_holds", "tests", "implementation", "change_set"):
-        if layout.get(name) == []:
-            yield f"{name}: it is empty"
-    for name in ("tests", "implementation"):
-        yield from (f"{name}: {text!r} lacks {{op}}" for text in paths[name] if "{op}" not in text)
-    for name in ("registration", "modules"):
-        yield from (f"change_set: it lacks {text!r}" for text in paths[name] if text not in paths["change_set"])
-    if layout.get("source") is not None and layout.get("source") == layout.get("target"):
-        yield "target: it is the source backend"
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    return tuple(item for item in items if isinstance(item, str))
+def _layout_errors(conversion: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with a layout table, for a conversion that exists."""
+    kind = layout_kind(conversion)
+    try:
+        TypeAdapter(kind).validate_python(table)
+    except ValidationError as error:
+        yield from (_line(item) for item in error.errors())
+    yield from kind.problems(table)
+    if table.get("source") is not None and table.get("source") == table.get("target"):
+        yield "target: it is the source"
 
 
 def recipe_file(path: Path) -> Path:
@@ -137,14 +134,14 @@ def detect_errors(path: Path) -> list[str]:
         return [f"{file}: {error.strerror}"]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return [f"{file}: not TOML: {error}"]
-    errors = []
+    errors, wrong = [], set()
     try:
         Recipe.model_validate(data)
     except ValidationError as error:
         errors = [f"{file}: {_line(item)}" for item in error.errors()]
-    layout = data.get("layout")
-    if isinstance(layout, dict):
-        errors += [f"{file}: layout.{problem}" for problem in _layout_problems(layout)]
+        wrong = {item["loc"][0] for item in error.errors()}
+    if not wrong & {"conversion", "layout"}:
+        errors += [f"{file}: layout.{line}" for line in _layout_errors(data["conversion"], data["layout"])]
     if file.name == FILE and data.get("name") != file.resolve().parent.name:
         errors.append(f"{file}: name: the folder is called {file.resolve().parent.name!r}")
     return errors

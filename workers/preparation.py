@@ -11,7 +11,6 @@ from farm.codec import encode
 from farm.errors import LeakFound, NoSpace, UnknownOp
 from farm.hiding import Bare
 from farm.job import Job, Run
-from farm.layout import read_layout
 from farm.op import Op
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Stage
@@ -64,7 +63,7 @@ class Preparer:
         """The job's subject. Raises UnknownOp, RepositoryError, ConfigurationError."""
         folder = self._recipes / run.recipe
         recipe = load_recipe(folder)
-        conversion = load(recipe.conversion, read_layout((folder / "recipe.toml").read_text(encoding="utf-8")))
+        conversion = load(recipe.conversion, recipe.layout)
         tree: dict[str, Entry] = self._repositories.read_commit_tree(run.repo, run.base)
         op = next((op for op in conversion.inventory(tree) if op.name == job.op), None)
         if op is None:
@@ -84,7 +83,8 @@ class Preparer:
             return {}
         self.check_space(at.root)
         subject = self.subject(run, job)
-        ensure_warm(subject.bare.crate, self._toolchain, self._environ, lambda _: None)
+        if subject.bare.crate:
+            ensure_warm(subject.bare.crate, self._toolchain, self._environ, lambda _: None)
         shutil.rmtree(at.root, ignore_errors=True)
         at.root.mkdir(parents=True)
         workspace = make_workspace(self._git, visible(subject.bare), at.workspace, int(run.created_at))
@@ -120,8 +120,8 @@ class Preparer:
             op=job.op,
             recipe=subject.recipe.name,
             conversion=subject.recipe.conversion,
-            source=subject.recipe.layout.source,
-            target=subject.recipe.layout.target,
+            source=subject.recipe.source,
+            target=subject.recipe.target,
             gpu=self._gpu,
             executors=executors,
             caps=dict(subject.recipe.caps),

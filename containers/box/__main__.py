@@ -11,10 +11,9 @@ from containers.box.executors import executors
 from containers.box.files import append_event, read_json, write_json
 from containers.box.io import Heartbeat, LocalBoxIO
 from containers.box.pipeline import run_pipeline
-from farm.layout import read_layout
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.table import RouteTable
-from farm.recipes import load
+from farm.recipes import load, read_table
 
 
 def main() -> None:
@@ -24,7 +23,7 @@ def main() -> None:
     out = Path(os.environ["TILEFARM_OUT"])
     toolchain = Path(os.environ["TILEFARM_TOOLCHAIN"])
     recipe = Path(os.environ["TILEFARM_RECIPE"]) / "recipe.toml"
-    conversion = load(order.conversion, read_layout(recipe.read_text(encoding="utf-8")))
+    conversion = load(order.conversion, read_table(recipe.read_text(encoding="utf-8")))
     with Heartbeat(out / "heartbeat"):
         append_event(out, "box_started", purpose=order.purpose, job=order.job, attempt=order.attempt)
         match order.purpose:

@@ -1,16 +1,20 @@
 """Conversions by name. A new one is `farm/recipes/<name>/` plus `config/recipes/<name>/`, nothing else.
 
-A conversion's package exports `build(layout) -> Conversion`. Its code is pure: what touches processes or
-files goes through the `BoxIO` it is given, and programs of the box are called by name
-(`python -m containers.box.trace ...`), never imported.
+A conversion's package exports `Layout`, a frozen dataclass of what the recipe's table `[layout]` holds
+(see `Layout` here), and `build(layout) -> Conversion`. Its code is pure: what touches processes or files goes
+through the `BoxIO` it is given, and programs of the box are called by name (`python -m containers.box.trace ...`),
+never imported. Boxes read the table with the standard library alone, hence no pydantic here.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from farm.codec import CodecError, decode
 from farm.errors import ConfigurationError
 from farm.gates import GateReport
 from farm.op import Op
@@ -20,7 +24,6 @@ from farm.pipeline.stage import Reply, Stage
 if TYPE_CHECKING:
     from farm.changeset import Violation
     from farm.hiding import Bare
-    from farm.layout import Layout
     from farm.patch import Patch
     from farm.tree import Tree
 
@@ -71,10 +74,53 @@ class Conversion(Protocol):
         """Judge the tree in `io.workspace` (bare base plus patch) inside a gate box."""
 
 
-def load(name: str, layout: "Layout") -> Conversion:
-    """The conversion called `name`, for a layout. Raises ConfigurationError when there is no such package."""
+class Layout(Protocol):
+    """Where things lie in a target repo. Each conversion has a dataclass of its own, with at least these."""
+
+    @property
+    def source(self) -> str:
+        """What is converted, e.g. a backend's name."""
+
+    @property
+    def target(self) -> str:
+        """What it becomes."""
+
+    @staticmethod
+    def problems(table: Mapping[str, Any]) -> Iterator[str]:
+        """What is wrong with a table as written, beyond its types: `field: sentence`, one each."""
+
+
+def layout_kind(name: str) -> type[Layout]:
+    """The layout class of the conversion called `name`. Raises ConfigurationError as `load` does."""
+    return cast(type[Layout], _package(name).Layout)
+
+
+def load(name: str, table: Mapping[str, Any]) -> Conversion:
+    """The conversion called `name`, for a recipe's table `[layout]`.
+
+    Raises ConfigurationError when there is no such package, or naming the field that is wrong.
+    """
+    package = _package(name)
     try:
-        module = importlib.import_module(f"farm.recipes.{name.replace('-', '_')}")
+        layout = decode(package.Layout, table, "layout")
+    except (CodecError, ValueError) as error:
+        raise ConfigurationError(f"recipe.toml: {error}") from error
+    return cast(Conversion, package.build(layout))
+
+
+def read_table(text: str) -> dict[str, Any]:
+    """The table `[layout]` in the text of a recipe.toml. Raises ConfigurationError when it is not TOML."""
+    try:
+        return dict(tomllib.loads(text).get("layout", {}))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"recipe.toml: {error}") from error
+
+
+def _package(name: str) -> ModuleType:
+    module = f"farm.recipes.{name.replace('-', '_')}"
+    try:
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
         raise ConfigurationError(f"no conversion {name!r}: farm/recipes has no such package") from error
-    return cast(Conversion, module.build(layout))

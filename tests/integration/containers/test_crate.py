@@ -46,7 +46,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from containers.box.io import LocalBoxIO
-from farm.recipes.cutile_rs import crate
+from farm import crate
 io = LocalBoxIO(workspace=Path("/work"), out=Path("/out"), toolchain=Path(sys.argv[1]), log=Path("/out/log"))
 built = crate.build(io, Path("/work/ops") / sys.argv[2])
 first = built.findings[0] if built.findings else None

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from farm.errors import ConfigurationError
-from farm.layout import read_layout
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import detect_errors, load_recipe
+from farm.recipes import read_table
 
 SHIPPED = Path(__file__).parents[3] / "config" / "recipes" / "cutile-rs"
 TEXT = (SHIPPED / "recipe.toml").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_the_shipped_recipe_has_no_mistakes() -> None:
 
 
 def test_the_table_that_a_box_reads_is_the_one_that_was_checked() -> None:
-    assert read_layout(TEXT) == load_recipe(SHIPPED).layout
+    assert read_table(TEXT) == load_recipe(SHIPPED).layout
 
 
 def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
@@ -38,7 +38,6 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
         ('E = "program"\nF', 'E = "wizard"\nF'),
         ('["correctness"', '["corectness"'),
         ('rs/{op}.py",\n]', 'rs/{operator}.py",\n]'),
-        ('conversion = "cutile-rs"', 'conversion = "no-such"'),
     ):
         assert old in text
         text = text.replace(old, new, 1)
@@ -51,10 +50,15 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
         "executors.E",
         "gates.certifiable.0",
         "layout.implementation: {operator} is unknown",
-        "conversion: farm/recipes has no package for 'no-such'",
         "name: the folder is called 'other'",
     ):
         assert place in errors
+
+
+def test_an_unknown_conversion_is_named(tmp_path: Path) -> None:
+    text = TEXT.replace('conversion = "cutile-rs"', 'conversion = "no-such"')
+    (error,) = detect_errors(written(tmp_path, text))
+    assert "conversion: farm/recipes has no package for 'no-such'" in error
 
 
 def test_a_missing_stage_is_named(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ Stage D and the gate both call `prove`; they differ in what they do with the ans
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from farm import crate
 from farm.analysis import Analysis, CandidateRow, RowStatus, Signature
 from farm.errors import TileIRError
 from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
 from farm.orders import BoxOrder
 from farm.recipes import BoxIO, ProcessResult
-from farm.recipes.cutile_rs import crate
 from farm.recipes.cutile_rs.launches import compare_rows
 from farm.recipes.cutile_rs.stages.tools import save, scratch_copy, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import trace_candidate

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from farm.analysis import Analysis, Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
-from farm.layout import Layout, read_layout
+from farm.codec import decode
+from farm.layout import Layout
 from farm.op import Op
+from farm.recipes import read_table
 from farm.recipes.cutile_rs.inventory import inventory
 from farm.recipes.cutile_rs.plan import Entry, EntryGeneric, EntryParam, GenericRole, KernelPlan, ParamRole
 from farm.tree import Entry as File
@@ -19,7 +21,7 @@ MINIGYM = ROOT / "tests" / "data" / "minigym"
 
 def layout() -> Layout:
     """The layout of the shipped recipe."""
-    return read_layout((RECIPE / "recipe.toml").read_text(encoding="utf-8"))
+    return decode(Layout, read_table((RECIPE / "recipe.toml").read_text(encoding="utf-8")), "layout")
 
 
 def folder_tree(folder: Path) -> dict[str, File]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from farm import crate
 from farm.recipes import ProcessResult
-from farm.recipes.cutile_rs import crate
 
 MANIFEST = b"""
 [package]
