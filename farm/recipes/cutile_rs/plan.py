@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 #: Bytes of an element; types not named here have one.
-ELEMENT_BYTES = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2}
+ELEMENT_BYTES = {
+    "f64": 8,
+    "i64": 8,
+    "u64": 8,
+    "f32": 4,
+    "i32": 4,
+    "u32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "i16": 2,
+    "u16": 2,
+}
 
 
 class Quantity(StrEnum):
