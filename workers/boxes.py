@@ -21,9 +21,12 @@ MOST_STARTS = 3
 HEARTBEAT_LIMIT_S = 120.0
 #: A young box is watched this long within one step, so that a short one costs no further message.
 WATCH_S = 1.5
+#: While watched, the engine is asked this often how the box is, and the folder this often for its result.
+ASK_S, SEEK_S = 0.3, 0.005
+#: For a box that is ended from outside; one that has written its result has nothing left to do.
 GRACE_S = 5.0
 #: A program that has written its result ends by itself within this time, or is ended.
-END_S = 2.0
+END_S = 0.5
 
 
 class Sight(StrEnum):
@@ -60,7 +63,7 @@ class Boxes:
     def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
         """Start the order's box unless it was, and see how it does. Raises EngineUnavailable.
 
-        After DONE, BROKEN and HANGS nothing of the box runs any more.
+        After DONE, BROKEN and HANGS the box is gone.
         """
         name = box_name(self._settings.farm, order)
         done = folders.out / result
@@ -81,8 +84,8 @@ class Boxes:
                 return self._stop(name, status, f"no sign of life for {silent_s:.0f} s")
             if age_s > 2 * WATCH_S or time.monotonic() > deadline:
                 return Look(sight=Sight.RUNNING, name=name, status=status)
-            time.sleep(0.05)
-            status = self._engine.inspect(name)
+            if not _appears(done, ASK_S):
+                status = self._engine.inspect(name)
         if os.path.lexists(done):
             return self._done(name, status)
         return self._ended(name, status, folders)
@@ -105,13 +108,14 @@ class Boxes:
             return status
 
     def _done(self, name: str, status: BoxStatus | None) -> Look:
+        """The result is written last, so what is left of the box is ended without grace."""
         deadline = time.monotonic() + END_S
         while status is not None and status.running and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.02)
             status = self._engine.inspect(name)
-        log = self._engine.logs(name, tail=200) if status is not None else ""
-        if status is not None and status.running:
-            self._engine.remove(name, grace_s=GRACE_S)
+        log = "" if status is None else self._engine.logs(name, tail=200)
+        if status is not None:
+            self._engine.remove(name, grace_s=0)
         return Look(sight=Sight.DONE, name=name, status=status, log=log)
 
     def _stop(self, name: str, status: BoxStatus, summary: str) -> Look:
@@ -128,6 +132,16 @@ class Boxes:
         if again:
             return Look(sight=Sight.RUNNING, name=name, status=status)
         return Look(sight=Sight.BROKEN, name=name, status=status, ending=ending, log=log)
+
+
+def _appears(path: Path, limit_s: float) -> bool:
+    """Whether the path is there, now or within the time."""
+    end = time.monotonic() + limit_s
+    while not os.path.lexists(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(SEEK_S)
+    return True
 
 
 def _heartbeat_age_s(out: Path) -> float:

@@ -93,7 +93,6 @@ class Conversion:
             case JobState.LANDING:
                 return self._land(job, hold)
             case JobState.AWAITING_GPU:
-                self._remove_boxes(places(self._state, job))
                 return Wait(after_s=WAITING_S)
             case JobState.PARKED:
                 return self._unpark(job)
@@ -140,7 +139,6 @@ class Conversion:
 
     def _set_up_gate(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
-        self._remove_boxes(at)
         run = self._ledger.run(job.run)
         subject = self._preparer.subject(run, job)
         patch = self._patch(job)
@@ -196,7 +194,6 @@ class Conversion:
                 return Failed(fault=decision.fault or Fault.KERNEL, summary=decision.reason, notes=notes)
 
     def _land(self, job: Job, hold: Hold) -> StepOutcome:
-        self._remove_boxes(places(self._state, job))
         run = self._ledger.run(job.run)
         subject = self._preparer.subject(run, job)
         artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)

@@ -51,16 +51,15 @@ class DockerEngine:
     def ensure(self, spec: BoxSpec) -> BoxStatus:
         """Create and start the box, or adopt the one that has its name."""
         with _answers("create a box"):
-            found = self._inspect(spec.name)
-            if found is None:
-                self._create(spec)
+            made = self._create(spec)
+            found = None if made else self._inspect(spec.name)
+            if found is not None:
+                self._refuse_stranger(spec, found)
+            if made or (found is not None and found["State"]["Status"] == "created"):
+                self._start(spec.name)
                 found = self._inspect(spec.name)
             if found is None:
                 raise EngineUnavailable(f"the engine made box {spec.name} and lost it; try again")
-            self._refuse_stranger(spec, found)
-            if found["State"]["Status"] == "created":
-                self._start(spec.name)
-                found = self._inspect(spec.name) or found
         return _status(found)
 
     def inspect(self, name: str) -> BoxStatus | None:
@@ -70,10 +69,11 @@ class DockerEngine:
         return None if found is None else _status(found)
 
     def remove(self, name: str, *, grace_s: float) -> None:
-        """Stop it, kill it after the grace, remove it; nothing happens when it is gone."""
+        """Stop it, kill it after the grace (at once without one), remove it; nothing happens when it is gone."""
         with _answers("remove a box"):
-            with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
-                self._client().stop(name, timeout=max(0, round(grace_s)))
+            if grace_s > 0:
+                with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
+                    self._client().stop(name, timeout=max(1, round(grace_s)))
             try:
                 self._client().remove_container(name, force=True, v=True)
             except docker.errors.NotFound:
@@ -132,8 +132,8 @@ class DockerEngine:
             return None
         return found
 
-    def _create(self, spec: BoxSpec) -> None:
-        """Create it; a name that exists by now is as good, be it by another worker or by a lost answer."""
+    def _create(self, spec: BoxSpec) -> bool:
+        """Whether it was made now. A name that exists is as good: another worker made it or an answer was lost."""
         image, mounts = spec.image, spec.mounts
         if image is None:
             own = self._embedded()
@@ -154,9 +154,12 @@ class DockerEngine:
         except docker.errors.APIError as error:
             if error.status_code != 409:
                 raise
+            return False
         except requests.exceptions.ReadTimeout:
             if self._inspect(spec.name) is None:
                 raise
+            return False
+        return True
 
     def _host_config(self, spec: BoxSpec, mounts: tuple[Mount, ...]) -> Any:
         limits = spec.limits
