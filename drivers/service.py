@@ -27,6 +27,9 @@ class Sources(Protocol):
     def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
         """The files of a commit."""
 
+    def remote_branch(self, to: str, branch: str) -> str | None:
+        """The id that a branch has in a remote, or None. Raises RepositoryError, RemoteRefused."""
+
 
 class Shelf(Protocol):
     """The recipes that this farm has."""
@@ -60,6 +63,12 @@ class MemorySources:
     def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
         """See Sources."""
         return dict(self._repos[repo][commit])
+
+    def remote_branch(self, to: str, branch: str) -> str | None:
+        """See Sources."""
+        if to not in self._repos:
+            raise RepositoryError(f"there is no repo {to!r}; check --push-to")
+        return None
 
 
 class FolderShelf:
@@ -130,6 +139,8 @@ class FarmService:
         if not ops:
             raise UsageError("every op of the target repo has a target implementation; name ops to redo them")
         attempts = looked.recipe.limits.attempts if request.attempts is None else request.attempts
+        if request.push_to is not None:
+            self._sources.remote_branch(request.push_to, f"farm/{request.recipe}/{ops[0].name}")
         for check in self._hooks.preflight:
             check()
         run = self._ledger.submit(

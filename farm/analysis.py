@@ -63,6 +63,8 @@ class HostStep:
     backward: bool = False  #: done by, or reading what was made by, autograd's way backward
 
 
+#: A host step that stands for a decision on a tensor's value: the way not taken is not in the trace.
+BRANCH = "branch on a value, taken as true"
 #: Reason of a candidate's row that failed since it made no launch, though it ran to its end.
 NO_LAUNCH = "the row ended without a launch"
 

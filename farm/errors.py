@@ -108,6 +108,10 @@ class RemoteRefused(FarmError):
     """The remote did not take the branch; check its permissions or give --push-to."""
 
 
+class RemoteSilent(RemoteRefused):
+    """The remote does not answer; check the network and the address."""
+
+
 class Unsupported(FarmError):
     """The program has no rule for this construct."""
 

@@ -5,6 +5,7 @@ import secrets
 from pathlib import Path
 
 from containers import toolchain as toolchains
+from containers.access import box_user
 from containers.engine import BoxLimits
 from containers.engine.docker_engine import DockerEngine
 from containers.lib import ensure_lib
@@ -12,6 +13,7 @@ from containers.spec import BoxSettings
 from containers.toolchain.visible import index_folder
 from farm.data import builtin_repos, config_folder
 from farm.ledger import Ledger
+from farm.mountindex import Mount
 from farm.settings import Settings, inherited
 from farm.store import FolderStore
 from workers.boxes import Boxes
@@ -29,7 +31,8 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
     toolchain = toolchains.load(settings.toolchain)
     git = Git(state / "git.config", environ)
     repositories = Repositories(state, git, builtin_repos())
-    engine = DockerEngine(environment=environ)
+    user = box_user(os.geteuid(), os.getegid())
+    engine = DockerEngine(environment=environ, user=f"{user.uid}:{user.gid}")
     farm = farm_id(state)
     cores = os.cpu_count() or 1
     boxes = Boxes(
@@ -44,12 +47,14 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         most=settings.boxes.at_once or cores,
     )
     recipes = config_folder() / "recipes"
+    lib = ensure_lib(state / "lib")
+    packages = Mount(name="farm packages", folder=lib)
     preparer = Preparer(
         repositories=repositories,
         git=git,
         recipes=recipes,
         toolchain=toolchain,
-        scanner=LeakScanner(index_folder(toolchain), toolchain),
+        scanner=LeakScanner(index_folder(toolchain), toolchain, (packages,)),
         environ=environ,
         min_free_bytes=settings.limits.min_free_bytes,
         gpu=settings.gpu,
@@ -62,7 +67,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         preparer=preparer,
         repositories=repositories,
         recipes=recipes,
-        lib=ensure_lib(state / "lib"),
+        lib=lib,
         state=state,
         farm=farm,
         versions=toolchain.record.versions,

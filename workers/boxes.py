@@ -1,7 +1,9 @@
 """Boxes as jobs see them: start one when there is room, look at it, know how it ended."""
 
 import fcntl
+import math
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from farm.orders import BoxOrder
 from workers.aside import aside
 
 #: A box that was killed or vanished is started again on the same folders, so it resumes at its stage.
-MOST_RESTARTS = 2
+MOST_STARTS = 3
 #: A box program that has not touched its heartbeat for so long hangs.
 HEARTBEAT_LIMIT_S = 120.0
 #: A young box is watched this long within one step, so that a short one costs no further message.
@@ -25,6 +27,8 @@ WATCH_S = 1.5
 ASK_S, SEEK_S = 0.3, 0.005
 #: For a box that is ended from outside; one that has written its result has nothing left to do.
 GRACE_S = 5.0
+#: A program that has written its result ends by itself within this time, or is ended.
+END_S = 0.5
 
 
 class Sight(StrEnum):
@@ -58,38 +62,43 @@ class Boxes:
         self._settings = settings
         self._lock = lock
         self._most = most
+        self._removals: dict[str, threading.Thread] = {}  # under way, by box
 
     def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
-        """Start the order's box unless it was, and see how it does. Raises EngineUnavailable."""
+        """Start the order's box unless it was, and see how it does. Raises EngineUnavailable.
+
+        After DONE, BROKEN and HANGS nothing of the box runs.
+        """
         name = box_name(self._settings.farm, order)
         done = folders.out / result
+        self._await_removal(name)
         status = self._engine.inspect(name)
         if status is None and not os.path.lexists(done):
+            if _starts(folders.order) >= MOST_STARTS:
+                return self._ended(name, None, folders)
             status = self._start(order, folders)
             if status is None:
                 return Look(sight=Sight.FULL, name=name)
         deadline = time.monotonic() + WATCH_S
         while status is not None and status.running and not os.path.lexists(done):
             age_s = time.time() - (status.started_at or time.time())
-            if age_s > limit_s or _silent(folders.out):
+            silent_s = min(age_s, _heartbeat_age_s(folders.out))
+            if age_s > limit_s:
                 return self._stop(name, status, f"no result after {age_s:.0f} s")
+            if silent_s > HEARTBEAT_LIMIT_S:
+                return self._stop(name, status, f"no sign of life for {silent_s:.0f} s")
             if age_s > 2 * WATCH_S or time.monotonic() > deadline:
                 return Look(sight=Sight.RUNNING, name=name, status=status, age_s=age_s)
             if not _appears(done, ASK_S):
                 status = self._engine.inspect(name)
         if os.path.lexists(done):
-            log = self._engine.logs(name, tail=200) if status is not None else ""
-            return Look(sight=Sight.DONE, name=name, status=status, log=log)
+            return self._done(name, status)
         return self._ended(name, status, folders)
-
-    def remove_done(self, order: BoxOrder) -> None:
-        """Remove the order's box, after a look that said DONE; nothing waits for it, and `reap` finds it again."""
-        name = box_name(self._settings.farm, order)
-        aside(lambda: self._engine.remove(name, grace_s=0))
 
     def remove(self, order: BoxOrder) -> str:
         """Remove the order's box; the last lines of its output."""
         name = box_name(self._settings.farm, order)
+        self._await_removal(name)
         status = self._engine.inspect(name)
         log = self._engine.logs(name, tail=200) if status is not None else ""
         self._engine.remove(name, grace_s=GRACE_S)
@@ -100,7 +109,31 @@ class Boxes:
             mine = self._engine.list({"farm": self._settings.farm})
             if sum(box.running for box in mine) >= self._most:
                 return None
-            return self._engine.ensure(box_spec(order, folders, self._settings))
+            status = self._engine.ensure(box_spec(order, folders, self._settings))
+            _count_start(folders.order)
+            return status
+
+    def _done(self, name: str, status: BoxStatus | None) -> Look:
+        """The result is written last, so what is left of the box is ended without grace.
+
+        Nothing of it may run while its folders are read. One that has ended is removed beside the step.
+        """
+        deadline = time.monotonic() + END_S
+        while status is not None and status.running and time.monotonic() < deadline:
+            time.sleep(2 * SEEK_S)
+            status = self._engine.inspect(name)
+        log = "" if status is None else self._engine.logs(name, tail=200)
+        if status is not None and status.running:
+            self._engine.remove(name, grace_s=0)
+        elif status is not None:
+            self._removals[name] = aside(lambda: self._engine.remove(name, grace_s=0))
+        return Look(sight=Sight.DONE, name=name, status=status, log=log)
+
+    def _await_removal(self, name: str) -> None:
+        """A retry may give a box the name of one that is being removed."""
+        self._removals = {key: thread for key, thread in self._removals.items() if thread.is_alive()}
+        if name in self._removals:
+            self._removals.pop(name).join()
 
     def _stop(self, name: str, status: BoxStatus, summary: str) -> Look:
         log = self._engine.logs(name, tail=200)
@@ -111,7 +144,7 @@ class Boxes:
     def _ended(self, name: str, status: BoxStatus | None, folders: BoxFolders) -> Look:
         log = self._engine.logs(name, tail=200) if status is not None else ""
         ending = classify(status, log)
-        again = ending.exit in (BoxExit.KILLED, BoxExit.GONE) and _count(folders.order) < MOST_RESTARTS
+        again = ending.exit in (BoxExit.KILLED, BoxExit.GONE) and _starts(folders.order) < MOST_STARTS
         self._engine.remove(name, grace_s=GRACE_S)
         if again:
             return Look(sight=Sight.RUNNING, name=name, status=status)
@@ -128,20 +161,29 @@ def _appears(path: Path, limit_s: float) -> bool:
     return True
 
 
-def _silent(out: Path) -> bool:
+def _heartbeat_age_s(out: Path) -> float:
+    """Seconds since the box program's last sign of life; infinite before its first."""
     try:
-        return time.time() - os.lstat(out / "heartbeat").st_mtime > HEARTBEAT_LIMIT_S
+        return time.time() - os.lstat(out / "heartbeat").st_mtime
     except FileNotFoundError:
-        return False
+        return math.inf
 
 
-def _count(order: Path) -> int:
-    """How often the box was ended from outside before, and once more from now on."""
-    record = order.with_suffix(".restarts")
-    before = len(record.read_bytes()) if record.exists() else 0
-    with record.open("ab") as file:
+def _record(order: Path) -> Path:
+    return order.with_suffix(".starts")
+
+
+def _starts(order: Path) -> int:
+    """How often the order's box was started."""
+    try:
+        return _record(order).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _count_start(order: Path) -> None:
+    with _record(order).open("ab") as file:
         file.write(b".")
-    return before
 
 
 @contextmanager

@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from containers.box.files import parse_json
-from containers.classify import fault_of
 from containers.engine import Engine
 from containers.spec import BoxFolders
 from farm.acceptance import Judgement, decide
 from farm.capture import read_tree
 from farm.codec import encode
-from farm.errors import PatchConflict, PatchRefused
-from farm.events import BoxEnded, Event, GateRuled, StageEnded
+from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent
+from farm.events import GateRuled
 from farm.fault import Fault
 from farm.gates import GateReport
 from farm.job import FINAL, Job, JobState, ParkReason
@@ -28,11 +27,11 @@ from farm.patch import Patch, apply_patch, make_patch, render
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
-from farm.store import ArtifactStore, put_tree
-from workers.aside import aside
+from farm.store import ArtifactStore
 from workers.boxes import Boxes, Look, Sight
 from workers.landing import Landing, land
-from workers.places import places
+from workers.leavings import broken, ended, keep, read_record, stages
+from workers.places import Places, jobs_folder, places
 from workers.preparation import Preparer, make_out
 from workers.repositories import Repositories
 from workers.spine import Advance, Failed, Hold, Notes, StepOutcome, Wait
@@ -44,6 +43,9 @@ BOX_FULL_S = 1.0
 #: A running box is looked at after this share of its age, and within these bounds, seconds.
 POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
+#: Waits before a push is tried again, after a remote that did not take it and after one that did not answer.
+REFUSED_WAITS_S = (2.0,)
+SILENT_WAITS_S = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
 
 
 class Conversion:
@@ -120,11 +122,11 @@ class Conversion:
         look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
             return _poll(look)
-        artifacts = self._keep(at.out, look)
+        artifacts = keep(self._store, at.out, look)
         if look.sight is not Sight.DONE:
-            return _broken(look, artifacts)
-        result = parse_json(self._store.get(artifacts[RESULT]), BoxResult)
-        events = (_ended(look), *_stages(look.name, result))
+            return broken(look, artifacts)
+        result = read_record(self._store, artifacts, RESULT, BoxResult)
+        events = (ended(look), *stages(look.name, result))
         if result.diagnosis is not None:
             diagnosis = result.diagnosis
             notes = Notes(artifacts=artifacts, events=events)
@@ -134,7 +136,6 @@ class Conversion:
         patch = make_patch(before, read_tree(at.workspace, known=before))
         artifacts[PATCH] = self._store.put(patch.to_bytes())
         artifacts["patch.diff"] = self._store.put(render(patch, before).encode("utf-8", "replace"))
-        self._boxes.remove_done(order)
         return Advance(to=JobState.CAPTURED, notes=Notes(artifacts=artifacts, events=events))
 
     def _set_up_gate(self, job: Job) -> StepOutcome:
@@ -170,22 +171,21 @@ class Conversion:
         look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
             return _poll(look)
-        artifacts = self._keep(at.gate_out, look, prefix="gate-")
+        artifacts = keep(self._store, at.gate_out, look, prefix="gate-")
         if look.sight is not Sight.DONE:
-            return _broken(look, artifacts)
-        report = parse_json(self._store.get(artifacts[GATES]), GateReport)
+            return broken(look, artifacts)
+        report = read_record(self._store, artifacts, GATES, GateReport)
         ruled = tuple(
             GateRuled(box=look.name, gate=r.gate, ruling=r.ruling, basis=r.basis, summary=r.summary)
             for r in report.gates
         )
-        notes = Notes(artifacts=artifacts, gates=report.gates, events=(_ended(look), *ruled))
+        notes = Notes(artifacts=artifacts, gates=report.gates, events=(ended(look), *ruled))
         decision = decide(
             report,
             patch_sha256=self._patch(job).digest,
             accept=run.accept,
             certifiable=recipe.gates.certifiable,
         )
-        self._boxes.remove_done(order)
         match decision.judgement:
             case Judgement.LAND:
                 return Advance(to=JobState.LANDING, notes=notes)
@@ -216,9 +216,10 @@ class Conversion:
             when_s=int(run.created_at),
         )
         hold.check()
-        landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
-        root = places(self._state, job).root
-        aside(lambda: shutil.rmtree(root, ignore_errors=True))
+        try:
+            landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
+        except RemoteRefused as error:
+            return _not_taken(places(self._state, job), error)
         notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
         return Advance(to=JobState.ACCEPTED, notes=notes)
 
@@ -238,17 +239,15 @@ class Conversion:
 
     def abandon(self, job: Job, failure: Failed | None) -> Mapping[str, str]:
         """See Spine."""
-        at = places(self._state, job)
-        kept: dict[str, str] = {}
-        for order_file, prefix in ((at.order, ""), (at.gate_order, "gate-")):
-            if order_file.exists():
-                log = self._boxes.remove(parse_json(order_file.read_bytes(), BoxOrder))
-                if log:
-                    kept[f"{prefix}box.log"] = self._store.put(log.encode())
+        logs = self._remove_boxes(places(self._state, job))
+        kept = {name: self._store.put(log.encode()) for name, log in logs.items() if log}
         if failure is not None:
             kept[TRACE] = write_trace(self._ledger, self._store, job, failure, kept)
-        shutil.rmtree(at.root, ignore_errors=True)
         return kept
+
+    def forget(self, job: Job) -> None:
+        """See Spine."""
+        shutil.rmtree(places(self._state, job).root.parent, ignore_errors=True)
 
     def reap(self, lookup: Callable[[str], Job | None]) -> int:
         """See Spine."""
@@ -259,29 +258,24 @@ class Conversion:
             if not wanted:
                 self._engine.remove(box.name, grace_s=1.0)
                 removed += 1
-        for folder in (self._state / "jobs").glob("*"):
+        for folder in sorted(jobs_folder(self._state).glob("*")):
             job = lookup(folder.name)
-            if job is not None and job.state in FINAL:
+            if job is None or job.state in FINAL:
                 shutil.rmtree(folder, ignore_errors=True)
         return removed
+
+    def _remove_boxes(self, at: Places) -> dict[str, str]:
+        """Remove an attempt's boxes, which are named after their orders; their logs."""
+        logs = {}
+        for order_file, name in ((at.order, "box.log"), (at.gate_order, "gate-box.log")):
+            if order_file.exists():
+                logs[name] = self._boxes.remove(parse_json(order_file.read_bytes(), BoxOrder))
+        return logs
 
     def _folders(self, order: BoxOrder, work: Path, out: Path, order_file: Path) -> BoxFolders:
         return BoxFolders(
             workspace=work, out=out, order=order_file, lib=self._lib, recipe=self._recipes / order.recipe
         )
-
-    def _keep(self, out: Path, look: Look, prefix: str = "") -> dict[str, str]:
-        """Everything a box left in its artifact folder, read as an enemy's: name to digest."""
-        tree = read_tree(out)
-        artifacts = {f"{prefix}out": put_tree(self._store, tree)}
-        for path, entry in tree.items():
-            if path in (RESULT, GATES):
-                artifacts[path] = self._store.put(entry.data)
-            elif path.startswith("logs/"):
-                artifacts[prefix + path.removeprefix("logs/")] = self._store.put(entry.data)
-        if look.log:
-            artifacts[f"{prefix}box.log"] = self._store.put(look.log.encode())
-        return artifacts
 
     def _patch(self, job: Job) -> Patch:
         artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
@@ -302,33 +296,13 @@ def _said(notes: Notes, summary: str) -> Notes:
     return Notes(artifacts=notes.artifacts, gates=notes.gates, events=notes.events, summary=summary)
 
 
-def _broken(look: Look, artifacts: Mapping[str, str]) -> Failed:
-    assert look.ending is not None
-    fault = Fault.HANG if look.sight is Sight.HANGS else fault_of(look.ending.exit)
-    summary = f"{look.ending.summary}; {look.ending.next_step}"
-    return Failed(fault=fault, summary=summary, notes=Notes(artifacts=artifacts, events=(_ended(look),)))
-
-
-def _ended(look: Look) -> Event:
-    status = look.status
-    return BoxEnded(
-        name=look.name,
-        exit_code=None if status is None else status.exit_code,
-        oom_killed=status is not None and status.oom_killed,
-    )
-
-
-def _stages(box: str, result: BoxResult) -> tuple[Event, ...]:
-    return tuple(
-        StageEnded(
-            box=box,
-            stage=record.stage,
-            visit=record.visit,
-            executor=record.executor,
-            verdict=record.reply.verdict,
-            owner=record.reply.owner,
-            seconds=record.seconds,
-            summary=record.reply.summary,
-        )
-        for record in result.records
-    )
+def _not_taken(at: Places, error: RemoteRefused) -> StepOutcome:
+    """Ask again, the patch being proven and kept, or give up; nothing of the conversion is repeated."""
+    waits = SILENT_WAITS_S if isinstance(error, RemoteSilent) else REFUSED_WAITS_S
+    tried = at.pushes.stat().st_size if at.pushes.exists() else 0
+    if tried >= len(waits):
+        return Failed(fault=error.fault, summary=str(error), final=True)
+    at.root.mkdir(parents=True, exist_ok=True)
+    with at.pushes.open("ab") as pushes:
+        pushes.write(b".")
+    return Wait(after_s=waits[tried], notes=Notes(summary=str(error)))

@@ -45,18 +45,23 @@ class LeakScanner:
         return tuple(open_index(mount, self._cache).place for mount in self._mounts)
 
     def scan(
-        self, bare: Bare, workspace: Workspace, foreign: Sequence[ForeignObject], source: Sequence[str]
+        self,
+        bare: Bare,
+        workspace: Workspace,
+        foreign: Sequence[ForeignObject],
+        source: Sequence[str],
+        own: Sequence[Mount] = (),
     ) -> LeakReport:
         """The certificate, or what is wrong.
 
         `foreign` are the objects that the repository should not have, `source` the paths of the op's source
-        implementation.
+        implementation, `own` the mounts that this job's box has beside those of every box.
         """
         answer = self._scan.answer(bare, workspace.tree, source)
         leaks, mentions = (list(found) for found in self._scan.workspace(answer, workspace.tree))
         leaks += (_object_leak(item, answer.blobs.get(item.sha256)) for item in foreign)
         places = [_workspace_place(workspace)]
-        for mount in self._mounts:
+        for mount in (*self._mounts, *own):
             index = self._index(mount)
             leaks += index.leaks(answer)
             places.append(index.place)

@@ -29,6 +29,11 @@ class Places:
         return self.root / "order.json"
 
     @property
+    def leak_scan(self) -> Path:
+        """What the leak scan before the attempt found."""
+        return self.root / "leak-scan.json"
+
+    @property
     def prepared(self) -> Path:
         """Written last by PREPARING."""
         return self.root / "prepared.json"
@@ -48,8 +53,18 @@ class Places:
         """The gate box's order; written last by CAPTURED."""
         return self.root / "gate-order.json"
 
+    @property
+    def pushes(self) -> Path:
+        """One byte for each push that the remote did not take."""
+        return self.root / "pushes"
+
+
+def jobs_folder(state: Path) -> Path:
+    """Where each job that moves has a folder of its id's name."""
+    return state / "jobs"
+
 
 def places(state: Path, job: Job) -> Places:
     """The folders of the job's current attempt; a transient retry begins in a folder of its own."""
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", job.id)
-    return Places(root=state / "jobs" / name / f"{job.attempt}-{job.transients}")
+    return Places(root=jobs_folder(state) / name / f"{job.attempt}-{job.transients}")

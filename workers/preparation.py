@@ -11,6 +11,7 @@ from farm.codec import encode
 from farm.errors import LeakFound, NoSpace, UnknownOp
 from farm.hiding import Bare
 from farm.job import Job, Run
+from farm.mountindex import Mount
 from farm.op import Op
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Stage
@@ -21,7 +22,7 @@ from workers.gitrepo import Git
 from workers.leaks import LeakScanner
 from workers.places import Places
 from workers.repositories import Repositories
-from workers.workspace import BOX_UID, foreign_objects, make_workspace, visible
+from workers.workspace import foreign_objects, give_to_box, make_workspace, visible
 
 #: Subjects that a process remembers: a job's steps follow each other, and jobs of a run share their base.
 REMEMBERED = 4
@@ -90,20 +91,27 @@ class Preparer:
     ) -> dict[str, bytes]:
         """Make the attempt's workspace and order, unless they are there; artifacts to keep, by name.
 
-        Raises NoSpace, LeakFound and whatever `subject` raises; a half-made workspace is made anew.
+        What earlier attempts of the job left is removed. Raises NoSpace, LeakFound and whatever `subject`
+        raises; a half-made workspace is made anew.
         """
-        if at.prepared.exists():
-            return {}
+        if not at.prepared.exists():
+            self._prepare(run, job, at, executors, previous)
+        return {path.name: path.read_bytes() for path in (at.leak_scan, at.order)}
+
+    def _prepare(
+        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: bytes | None
+    ) -> None:
         self.check_space(at.root)
         subject = self.subject(run, job)
         if subject.bare.crate:
             ensure_warm(subject.bare.crate, self._toolchain, self._environ, lambda _: None)
-        shutil.rmtree(at.root, ignore_errors=True)
+        shutil.rmtree(at.root.parent, ignore_errors=True)
         at.root.mkdir(parents=True)
         workspace = make_workspace(self._git, visible(subject.bare), at.workspace, int(run.created_at))
         foreign = foreign_objects(self._git, workspace)
-        report = self._scanner.scan(subject.bare, workspace, foreign, subject.op.source_files)
-        certificate = json.dumps(encode(report), sort_keys=True, indent=1).encode()
+        recipe = Mount(name="recipe", folder=subject.recipe_folder)
+        report = self._scanner.scan(subject.bare, workspace, foreign, subject.op.source_files, (recipe,))
+        at.leak_scan.write_text(json.dumps(encode(report), sort_keys=True, indent=1), encoding="utf-8")
         if not report.clean:
             raise LeakFound(report.summary)
         make_out(at.out)
@@ -112,7 +120,6 @@ class Preparer:
         order = self.order(subject, run, job, executors, None if previous is None else "/out/previous-trace.json")
         at.order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         at.prepared.write_text(json.dumps({"workspace": workspace.digest}), encoding="utf-8")
-        return {"leak-scan.json": certificate, "order.json": at.order.read_bytes()}
 
     def order(
         self,
@@ -158,7 +165,4 @@ def make_out(folder: Path) -> None:
     """An empty artifact folder that the box's user may write to."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    try:
-        shutil.chown(folder, BOX_UID, BOX_UID)
-    except PermissionError:
-        folder.chmod(0o777)
+    give_to_box(folder)

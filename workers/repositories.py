@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from farm.capture import read_tree
-from farm.errors import RemoteRefused, RepositoryError
+from farm.errors import RemoteRefused, RemoteSilent, RepositoryError
 from farm.tree import Entry, Tree, tree_digest
 from workers.gitrepo import Author, Done, Git, read_commit, write_commit
 
@@ -70,7 +70,7 @@ class Repositories:
             return write_commit(self._git, mirror, ref, tree, parent, message, author, when_s)
 
     def remote_branch(self, to: str, branch: str) -> str | None:
-        """The id that a branch has in a remote now, or None. Raises RemoteRefused when it cannot be asked."""
+        """The id that a branch has in a remote now, or None. Raises RemoteSilent when it cannot be asked."""
         return self._remote(to, branch)[0]
 
     def push(self, repo: str, commit: str, branch: str, to: str | None, expect: str | None) -> None:
@@ -176,7 +176,7 @@ class Repositories:
     def _remote(self, to: str, branch: str) -> tuple[str | None, str | None]:
         done = self._git.run(None, "ls-remote", "--symref", self.location(to), "HEAD", f"refs/heads/{branch}")
         if done.status != 0:
-            raise RemoteRefused(f"{_shown(to)} does not answer: {self._words(to, done)}; check --push-to")
+            raise RemoteSilent(f"{_shown(to)} does not answer: {self._words(to, done)}; check --push-to")
         now, default = None, None
         for line in done.out.decode("utf-8", "replace").splitlines():
             value, _, name = line.partition("\t")

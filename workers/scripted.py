@@ -106,6 +106,9 @@ class ScriptedSpine:
         _touch(self._root / "done" / job.id / f"abandoned-{moves(self._ledger, job)}", "")
         return {} if failure is None else {TRACE: "f" * 64}
 
+    def forget(self, job: Job) -> None:
+        """Nothing: effects are what tests look at."""
+
     def executors(self, job: Job, attempt: int) -> Mapping[Stage, ExecutorKind]:
         """The script's executor for every stage."""
         return dict.fromkeys(Stage, self._script(job).executor)

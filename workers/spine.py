@@ -63,6 +63,7 @@ class Failed:
     fault: Fault
     summary: str  #: one sentence
     notes: Notes = field(default_factory=Notes)
+    final: bool = False  #: repeating the attempt cannot help, whatever the fault allows
 
 
 StepOutcome = Advance | Wait | Park | Failed
@@ -94,8 +95,12 @@ class Spine(Protocol):
         """Remove the attempt's boxes, keep their logs; after a failure also write the attempt's trace.
 
         Returns artifacts by name; the trace is `farm.ledger.TRACE`. `failure` None: cancelled.
-        Called before the transition is written, hence again after a crash.
+        Called before the transition is written, hence again after a crash: what the step needs to fail
+        in the same way stays until `forget`.
         """
+
+    def forget(self, job: Job) -> None:
+        """Remove what the job keeps on this host; it has become final. Lost in a crash: see `reap`."""
 
     def executors(self, job: Job, attempt: int) -> Mapping[Stage, ExecutorKind]:
         """Who performs which stage in that attempt."""
@@ -103,6 +108,7 @@ class Spine(Protocol):
     def reap(self, lookup: Callable[[str], Job | None]) -> int:
         """Remove boxes whose job is final or unknown, or has moved on to a later attempt; how many.
 
+        What final and unknown jobs keep on this host is removed as well.
         List the boxes first and look their jobs up then: a box is never older than its job's row.
         """
 

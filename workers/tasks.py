@@ -156,7 +156,7 @@ class _Hop:
                 return JobState.PREPARING
 
     def _failed(self, failed: Failed) -> Due | None:
-        decision = self._decide(failed.fault)
+        decision = self._decide(failed)
         if decision.after is After.PARK:
             return self._park(Park(reason=ParkReason.BUDGET, summary=failed.summary, notes=failed.notes))
         artifacts = {**failed.notes.artifacts, **self._runtime.spine.abandon(self._job, failed)}
@@ -184,7 +184,9 @@ class _Hop:
             case _:
                 assert_never(decision.after)
 
-    def _decide(self, fault: Fault) -> Decision:
+    def _decide(self, failed: Failed) -> Decision:
+        if failed.final:
+            return Decision(after=After.FAIL, reason="repeating the attempt cannot help")
         run = self._ledger.run(self._job.run)
         spine, attempt = self._runtime.spine, self._job.attempt
         counts = Counts(
@@ -194,7 +196,7 @@ class _Hop:
             transient_retries=self._limits.transient_retries,
         )
         last, following = spine.executors(self._job, attempt), spine.executors(self._job, attempt + 1)
-        return decide(fault, counts, repeats=same_inputs(last, following))
+        return decide(failed.fault, counts, repeats=same_inputs(last, following))
 
     def _poisonous(self, losses: int) -> Due | None:
         summary = f"its worker vanished {losses} times in a row while the job was {self._job.state}"
@@ -215,6 +217,8 @@ class _Hop:
     def _move(self, to: JobState, change: Change) -> Due | None:
         _tell(self._runtime.listeners, "moving", self._job, to)
         moved = self._ledger.move(self._job, to, change)
+        if to in FINAL:
+            self._runtime.spine.forget(moved)
         _tell(self._runtime.listeners, "moved", moved, self._job.state)
         return None if to in FINAL | WAITING else Due(moved, change.after_s)
 

@@ -25,13 +25,8 @@ def write_trace(ledger: Ledger, store: ArtifactStore, job: Job, failure: Failed,
     artifacts = {**ledger.artifacts(job.id, attempt=job.attempt), **failure.notes.artifacts, **kept}
     result = _load(store, artifacts.get(RESULT), BoxResult)
     gates = _load(store, artifacts.get(GATES), GateReport)
-    said = gates is not None or (result is not None and result.diagnosis is not None)
-    error = (
-        None
-        if said
-        else StepError(
-            state=job.state, fault=failure.fault, message=failure.summary, log_tail=_tail(store, artifacts)
-        )
+    error = StepError(
+        state=job.state, fault=failure.fault, message=failure.summary, log_tail=_tail(store, artifacts)
     )
     started = {attempt.number: attempt.started_at for attempt in ledger.attempts(job.id)}
     evidence = AttemptEvidence(

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from containers.access import box_user, give
 from farm.hiding import Bare
 from farm.tree import Entry, Tree, sha256, tree_digest, write_tree
 from workers.gitrepo import Author, Git, list_objects, reachable, read_objects, write_commit
-
-#: User and group of everything that runs in a box.
-BOX_UID = 65534
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +31,8 @@ def visible(bare: Bare) -> dict[str, Entry]:
 def make_workspace(at: Git, tree: Tree, folder: Path, when_s: int) -> Workspace:
     """Write a tree into a new folder with one fresh commit: no remote, no reflog, no other object.
 
-    What is already in `folder` is removed: a crashed attempt may have left half of it. As root the files
-    are given to the box's user; else everyone may write them.
+    What is already in `folder` is removed: a crashed attempt may have left half of it. It all becomes the
+    box's user's.
     """
     if folder.exists():
         shutil.rmtree(folder)
@@ -44,7 +42,7 @@ def make_workspace(at: Git, tree: Tree, folder: Path, when_s: int) -> Workspace:
     message = "The tree to start from\n"
     commit = write_commit(at, inner, "refs/heads/main", tree, None, message, Author(), when_s)
     at.must(inner, f"--work-tree={folder}", "read-tree", "HEAD")
-    _give_to_box(folder)
+    give_to_box(folder)
     return Workspace(folder=folder, commit=commit, tree=dict(tree), digest=tree_digest(tree))
 
 
@@ -53,18 +51,12 @@ def write_box_tree(tree: Tree, folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     write_tree(tree, folder)
-    _give_to_box(folder)
+    give_to_box(folder)
 
 
-def _give_to_box(folder: Path) -> None:
-    root = os.geteuid() == 0
-    for place, folders, files in os.walk(folder):
-        for path in (place, *(os.path.join(place, name) for name in (*folders, *files))):
-            if root:
-                os.chown(path, BOX_UID, BOX_UID, follow_symlinks=False)
-            elif not os.path.islink(path):
-                mode = os.stat(path).st_mode
-                os.chmod(path, 0o777 if os.path.isdir(path) or mode & 0o100 else 0o666)
+def give_to_box(folder: Path) -> None:
+    """Make a folder with everything in it the box's user's, who is this worker itself unless that is root."""
+    give(folder, box_user(os.geteuid(), os.getegid()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,11 +38,11 @@ class ProgramExecutor:
                 fail_class=None,
                 summary=f"no program for stage {stage.value} in {order.recipe}; choose another executor",
             )
-        if visit > 1:
+        if visit > 1:  # no fault of its own: the diagnosis is that of the visit before
             return Reply(
                 verdict=Verdict.BLOCKED,
                 owner=Owner.ENV,
-                fault=Fault.AGENT,
+                fault=None,
                 fail_class=None,
                 summary=f"the program for stage {stage.value} would give the same answer again",
             )

@@ -1,7 +1,8 @@
 """Fake tensors that claim to be on a GPU: modes that a row runs under."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -201,6 +202,25 @@ class ClaimMode(TorchFunctionMode):
         if expected is not None and isinstance(out, torch.Tensor):
             out._expected = expected
         return out
+
+
+@contextlib.contextmanager
+def in_engine(claim: ClaimMode) -> Iterator[None]:
+    """While it lasts, autograd runs backward functions under `claim` too.
+
+    Torch takes a mode off the stack while the mode handles a call, and `backward` is such a call.
+    """
+    original = torch.autograd._engine_run_backward
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with claim:
+            return original(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run
+    try:
+        yield
+    finally:
+        torch.autograd._engine_run_backward = original
 
 
 def same_form(first: Any, second: Any, *, dtype: bool) -> None:

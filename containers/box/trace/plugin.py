@@ -11,7 +11,7 @@ import pytest
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import Answer, ComparisonReached, MetadataMismatch
-from containers.box.trace.fake_tensors import ClaimMode, StorageMode
+from containers.box.trace.fake_tensors import ClaimMode, StorageMode, in_engine
 from containers.box.trace.rows import backend_of, is_case, numbered, row_key
 from containers.box.trace.stack import Whereabouts
 from containers.box.trace.steps import StepLog
@@ -111,7 +111,7 @@ class RowPlugin(Generic[L]):
         )
         claim = ClaimMode(book, steps, self._where.maker, self._note)
         try:
-            with StorageMode(book, steps), claim:
+            with StorageMode(book, steps), claim, in_engine(claim):
                 yield
         except pytest.skip.Exception as skipped:
             record.status, record.reason = RowStatus.SKIPPED, str(skipped.msg)

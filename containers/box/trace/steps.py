@@ -8,11 +8,9 @@ from torch.utils._pytree import tree_leaves
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.describe import described_tensor
-from farm.analysis import HostStep
+from farm.analysis import BRANCH, HostStep
 from farm.recipes.cutile_rs.storages import Maker, maker_of
 
-#: A step that stands for a decision on values: the way not taken is not in the trace.
-BRANCH = "branch on a value, taken as true"
 _PLAIN = (bool, int, float, str, torch.dtype)
 
 

@@ -12,6 +12,7 @@ from farm.recipes.cutile_rs.plan import (
     GenericRole,
     ParamRole,
     Quantity,
+    element_promise,
     promise,
 )
 
@@ -84,18 +85,21 @@ def _generic(generic: EntryGeneric, args: dict[str, Any]) -> str:
                 return str(divisor(_quantity(arg, generic.quantity, generic.axis)))
         case GenericRole.PROMISE:
             if isinstance(arg, ArrayArg) and generic.quantity is not None:
+                size = ELEMENT_BYTES.get(arg.dtype, 1)
+                if generic.quantity is Quantity.ELEMENT:
+                    return str(element_promise(arg.address, arg.strides, generic.steps, size))
                 value = _quantity(arg, generic.quantity, generic.axis)
-                return str(promise(generic.quantity, value, ELEMENT_BYTES.get(arg.dtype, 1)))
+                return str(promise(generic.quantity, value, size))
     raise NotInstantiable(f"signature {signature_name(args)} has no {generic.role.value} {generic.source}")
 
 
 def _quantity(arg: ArrayArg, quantity: Quantity | None, axis: int | None) -> int:
     match quantity:
-        case Quantity.POINTER | None:
+        case Quantity.POINTER | Quantity.ELEMENT | None:
             return arg.address
         case Quantity.EXTENT:
             return arg.shape[axis or 0]
-        case Quantity.STRIDE:
+        case Quantity.STRIDE | Quantity.LONE_STRIDE:
             return arg.strides[axis or 0]
 
 

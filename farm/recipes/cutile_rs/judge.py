@@ -52,10 +52,11 @@ def report(order: BoxOrder, analysis: Analysis, proof: Proof) -> GateReport:
     expected = sum(row.status is RowStatus.TRACED for row in analysis.rows)
     launches = sum(row.launches for row in proof.rows)
     good_rows = sum(row.same for row in proof.rows)
+    skipped = f" ({proof.skipped} more are skipped by their tests)" if proof.skipped else ""
     good_ir = sum(item.same for item in proof.signatures)
-    complete = certificate.complete and proof.collected == expected
+    complete = certificate.complete and proof.same and proof.collected == expected
     texts = {
-        GateName.CORRECTNESS: f"{good_rows}/{expected} rows: Tile IR and launches as the source's",
+        GateName.CORRECTNESS: f"{good_rows}/{expected} rows{skipped}: Tile IR and launches as the source's",
         GateName.EXECUTED: f"{launches} launches of the library recorded on {good_rows}/{expected} rows",
         GateName.GEOMEAN: f"Tile IR identical {good_ir}/{len(proof.signatures)}",
     }
@@ -73,7 +74,8 @@ def _gate(gate: GateName, text: str, complete: bool, proof: Proof) -> GateResult
         return GateResult(gate=gate, ruling=Ruling.PASS, basis=Basis.CERTIFIED, summary=f"certified {text}")
     if gate is GateName.CORRECTNESS and proof.broken:
         return GateResult(gate=gate, ruling=Ruling.FAIL, basis=None, summary=f"{proof.broken[0]}; {text}")
-    return GateResult(gate=gate, ruling=Ruling.NOT_RUN, basis=None, summary=NOT_MEASURED)
+    summary = f"not certified: {proof.undecided[0]}; {NOT_MEASURED}" if proof.undecided else NOT_MEASURED
+    return GateResult(gate=gate, ruling=Ruling.NOT_RUN, basis=None, summary=summary)
 
 
 def _rule(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> GateReport | None:

@@ -1,5 +1,6 @@
 """What the kernel translator tells the host-code writer: entries, generics, parameters."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,6 +25,8 @@ class Quantity(StrEnum):
     POINTER = "pointer"  #: address of element 0
     EXTENT = "extent"  #: shape[axis]
     STRIDE = "stride"  #: strides[axis], elements
+    LONE_STRIDE = "lone_stride"  #: strides[axis] of an axis with extent 1 that is accessed by tile
+    ELEMENT = "element"  #: address of the one element that an access is for
 
 
 def promise(quantity: Quantity, value: int, element_bytes: int) -> int:
@@ -31,11 +34,28 @@ def promise(quantity: Quantity, value: int, element_bytes: int) -> int:
     a power of two that divides it (1: nothing). Extents and strides are in elements, a pointer in bytes."""
     if quantity is Quantity.POINTER:
         return 16 if value % 16 == 0 else 1
+    if quantity is Quantity.LONE_STRIDE:
+        return 16 // element_bytes
     if value == 1:
         return 0
     if quantity is Quantity.EXTENT:
         return 16 if value % 16 == 0 else 1
     return 16 // element_bytes if value * element_bytes % 16 == 0 else 1
+
+
+def element_promise(address: int, strides: Sequence[int], steps: Sequence[int], element_bytes: int) -> int:
+    """A power of two that the source's compiler derives for the address of an element: bytes.
+
+    `strides` are in elements; `steps` say of the index on each axis what power of two divides it, 0 that it is 0.
+    """
+    if promise(Quantity.POINTER, address, element_bytes) == 1:
+        return 1
+    terms = [
+        16 if stride * element_bytes % 16 == 0 else min(16, step * element_bytes)
+        for stride, step in zip(strides, steps, strict=True)
+        if step
+    ]
+    return min([16, *terms])
 
 
 class ParamRole(StrEnum):
@@ -78,6 +98,7 @@ class EntryGeneric:
     rust_type: str  #: `type`, `i32`, `bool`
     quantity: Quantity | None = None  #: for DIVISOR and PROMISE
     axis: int | None = None  #: for DIVISOR and PROMISE
+    steps: tuple[int, ...] = ()  #: for ELEMENT: see `element_promise`
 
 
 @dataclass(frozen=True, kw_only=True)

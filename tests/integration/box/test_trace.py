@@ -79,9 +79,7 @@ def candidate(
     for row in rows:
         for launch in row.launches:
             assert (out / launch.ir).read_text().startswith("entry @")
-            assert (out / launch.ir).with_suffix(".tileirbc").read_bytes() == Path(
-                kernel["bytecode"]
-            ).read_bytes()
+            assert (out / launch.ir).with_suffix(".tileirbc").read_bytes() == Path(kernel["bytecode"]).read_bytes()
     return {row.node.split("::")[-1]: row for row in rows}
 
 
@@ -173,9 +171,7 @@ def test_nothing_is_written_into_the_repo(reference: Reference, repo: Path) -> N
     assert not list(repo.rglob(".pytest_cache"))
 
 
-def test_the_candidates_launch_is_the_references(
-    reference: Reference, candidate: dict[str, CandidateRow]
-) -> None:
+def test_the_candidates_launch_is_the_references(reference: Reference, candidate: dict[str, CandidateRow]) -> None:
     mine, theirs = (
         reference.rows["test_double[cutile-4096-dtype0]"],
         candidate["test_double[fake-rs-4096-dtype0]"],

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from containers.access import box_user
 from farm.capture import read_tree
 from farm.hiding import Bare
 from farm.tree import Entry, Mode
 from workers.gitrepo import Git
-from workers.workspace import BOX_UID, foreign_objects, make_workspace, visible
+from workers.workspace import foreign_objects, make_workspace, visible
 
 _TREE = {
     "a.py": Entry(Mode.FILE, b"x\r\n"),
@@ -35,10 +36,10 @@ def test_a_workspace_is_one_commit_and_nothing_else(tmp_path: Path, at: Git, git
 
 def test_the_box_user_may_write_everything(tmp_path: Path, at: Git) -> None:
     made = make_workspace(at, _TREE, tmp_path / "w", 1)
+    user = box_user(os.geteuid(), os.getegid())
     for path in [made.folder, *made.folder.rglob("*")]:
-        status = path.lstat()
-        writable = status.st_uid == BOX_UID or bool(status.st_mode & stat.S_IWOTH)
-        assert writable or path.is_symlink(), path
+        assert path.lstat().st_uid == user.uid, path
+        assert not path.lstat().st_mode & stat.S_IWOTH or path.is_symlink(), path
 
 
 def test_what_a_crashed_attempt_left_is_replaced(tmp_path: Path, at: Git) -> None:

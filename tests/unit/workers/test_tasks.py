@@ -21,6 +21,7 @@ class OneAnswer:
         self.answer = answer
         self.executor = executor
         self.abandoned = []
+        self.forgotten = []
 
     def __call__(self, settings, ledger):
         return self
@@ -31,6 +32,9 @@ class OneAnswer:
     def abandon(self, job, failure):
         self.abandoned.append(failure)
         return {} if failure is None else {TRACE: "e" * 64}
+
+    def forget(self, job):
+        self.forgotten.append(job.state)
 
     def executors(self, job, attempt):
         return dict.fromkeys(Stage, self.executor)

@@ -57,17 +57,39 @@ def _promises(quantities: set[Quantity | None]) -> Iterator[str]:
             "    }",
             "}",
         )
+    if quantities & {Quantity.STRIDE, Quantity.LONE_STRIDE, Quantity.ELEMENT}:
+        yield from (
+            "",
+            "/// Bytes of an element, by the code of its type.",
+            "fn element_bytes(dtype: i32) -> i64 {",
+            "    match dtype {",
+            "        4 => 8,",
+            "        0 | 3 => 4,",
+            "        1 | 2 => 2,",
+            "        _ => 1,",
+            "    }",
+            "}",
+        )
+    if Quantity.ELEMENT in quantities:
+        yield from (
+            "",
+            "/// Alignment of an element that is accessed alone, bytes. `steps` are the array's strides, each",
+            "/// with a divisor of the index on its axis.",
+            "fn promised_element(address: i64, dtype: i32, steps: &[(i64, i64)]) -> i64 {",
+            "    let bytes = element_bytes(dtype);",
+            "    let terms = steps.iter().map(|&(stride, divisor)| match stride * bytes % 16 {",
+            "        0 => 16,",
+            "        _ => divisor * bytes,",
+            "    });",
+            "    if address % 16 == 0 { terms.fold(16, i64::min) } else { 1 }",
+            "}",
+        )
     if Quantity.STRIDE in quantities:
         yield from (
             "",
             "/// What the kernel may rely on: 0 says that the stride is 1, else its divisor.",
             "fn promised_stride(stride: i64, dtype: i32) -> i64 {",
-            "    let bytes = match dtype {",
-            "        4 => 8,",
-            "        0 | 3 => 4,",
-            "        1 | 2 => 2,",
-            "        _ => 1,",
-            "    };",
+            "    let bytes = element_bytes(dtype);",
             "    match stride {",
             "        1 => 0,",
             "        _ if stride * bytes % 16 == 0 => 16 / bytes,",
@@ -244,6 +266,12 @@ def _promise(export: Export, item: EntryGeneric) -> str:
             return f"promised_extent({value})"
         case Quantity.STRIDE:
             return f"promised_stride({value}, {export.arrays[item.source]}_d.dtype)"
+        case Quantity.LONE_STRIDE:
+            return f"(16 / element_bytes({export.arrays[item.source]}_d.dtype))"
+        case Quantity.ELEMENT:
+            desc = f"{export.arrays[item.source]}_d"
+            steps = [f"({desc}.strides[{axis}], {step})" for axis, step in enumerate(item.steps) if step]
+            return f"promised_element({value}, {desc}.dtype, &[{', '.join(steps)}])"
 
 
 def _number(export: Export, source: str) -> str:
@@ -254,11 +282,11 @@ def _number(export: Export, source: str) -> str:
 def _quantity(export: Export, item: EntryGeneric) -> str:
     desc = f"{export.arrays[item.source]}_d"
     match item.quantity:
-        case Quantity.POINTER | None:
+        case Quantity.POINTER | Quantity.ELEMENT | None:
             return f"{desc}.ptr as i64"
         case Quantity.EXTENT:
             return f"{desc}.shape[{item.axis or 0}]"
-        case Quantity.STRIDE:
+        case Quantity.STRIDE | Quantity.LONE_STRIDE:
             return f"{desc}.strides[{item.axis or 0}]"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from farm.analysis import ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
 from farm.recipes.cutile_rs.kernel.build import Builder
+from farm.recipes.cutile_rs.kernel.divisibility import Divisors
 from farm.recipes.cutile_rs.kernel.evaluate import Evaluator, Returned
 from farm.recipes.cutile_rs.kernel.helpers import MEASURED
 from farm.recipes.cutile_rs.kernel.model import Array, Block, DType, Known, Layout, Node, TileType
@@ -13,7 +14,16 @@ from farm.recipes.cutile_rs.kernel.passes import optimise, walk
 from farm.recipes.cutile_rs.kernel.refusal import Limit, Refusal, Split
 from farm.recipes.cutile_rs.kernel.rust import Printer
 from farm.recipes.cutile_rs.kernel.source import Sources
-from farm.recipes.cutile_rs.plan import Entry, EntryGeneric, EntryParam, GenericRole, ParamRole, Quantity
+from farm.recipes.cutile_rs.plan import (
+    ELEMENT_BYTES,
+    Entry,
+    EntryGeneric,
+    EntryParam,
+    GenericRole,
+    ParamRole,
+    Quantity,
+    promise,
+)
 
 #: Rust generics for element types, in the order in which they are given out.
 ELEMENTS = ("E", "F", "G", "H")
@@ -56,9 +66,11 @@ class EntryWriter:
             self.names.fresh(generic)
         self.names.arrays.update({n: self.names.reserve(n) for n in self.arrays})
         self.names.params.update({n: self.names.reserve(n) for n in self.scalars})
-        printer = Printer(self.names, self._layouts(root))
+        layouts = self._layouts(root)
+        printer = Printer(self.names, layouts, Divisors(root, self._divisor), self._apart)
         body = printer.body(root)
-        params, generics, opening = self._interface("\n".join(body))
+        params, generics, opening = self._interface("\n".join(body), layouts)
+        generics += self._element_generics(printer)
         if any("measured::<" in line for line in opening):
             printer.helpers["measured"] = MEASURED
         return self._assembled(name, params, generics, [*opening, *body], printer)
@@ -173,13 +185,41 @@ class EntryWriter:
                 )
         return layouts
 
-    def _interface(self, text: str) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
+    def _divisor(self, node: Node, lane: int) -> int:
+        """What the source's launch promises of an extent or stride in a lane."""
+        arg = self._argument(self.lanes[lane], node.attrs["array"])
+        assert isinstance(arg, ArrayArg)
+        quantity = Quantity(node.op)
+        value = (arg.shape if quantity is Quantity.EXTENT else arg.strides)[node.attrs["axis"]]
+        return promise(quantity, value, ELEMENT_BYTES.get(arg.dtype, 1)) or 1
+
+    def _apart(self, node: Node) -> Split:
+        """The wish for one entry for each set of constants and element types."""
+        outcomes = []
+        for signature in self.lanes:
+            said = [f"{a.name} == {a.value!r}" for a in signature.args if isinstance(a, ConstantArg)]
+            said += [f"dtype({a.name}) == {a.dtype!r}" for a in signature.args if isinstance(a, ArrayArg)]
+            outcomes.append(" and ".join(said))
+        return Split(node.place or self.definition, tuple(outcomes))
+
+    def _element_generics(self, printer: Printer) -> list[EntryGeneric]:
+        return [
+            EntryGeneric(
+                name=name, role=GenericRole.PROMISE, source=array, rust_type="i32", quantity=Quantity.ELEMENT,
+                steps=steps,
+            )
+            for (array, steps), name in printer.elements.items()
+        ]  # fmt: skip
+
+    def _interface(
+        self, text: str, layouts: dict[str, Layout]
+    ) -> tuple[list[EntryParam], list[EntryGeneric], list[str]]:
         params: list[EntryParam] = []
         promises: list[EntryGeneric] = []
         opening: list[str] = []
         for name in self.kernel.parameters:
             if name in self.arrays:
-                params += self._array_params(name, text, promises, opening)
+                params += self._array_params(name, text, layouts.get(name), promises, opening)
             elif name in self.scalars and uses(text, self.names.params[name]):
                 rust = self.names.params[name]
                 params.append(
@@ -190,7 +230,7 @@ class EntryWriter:
         return params, [*self._elements(params), *self._constants(text), *promises], opening
 
     def _array_params(
-        self, name: str, text: str, promises: list[EntryGeneric], opening: list[str]
+        self, name: str, text: str, layout: Layout | None, promises: list[EntryGeneric], opening: list[str]
     ) -> list[EntryParam]:
         rust, element = self.names.array(name), self.arrays[name].dtype.code
         found = []
@@ -211,18 +251,24 @@ class EntryWriter:
                 measure = f"{rust}_{kind}{axis}"
                 if not uses(text, measure):
                     continue
-                found.append(EntryParam(name=measure, role=role, source=name, axis=axis, rust_type="i32"))
+                lone = role is ParamRole.STRIDE and layout is not None and layout.lone(axis)
+                unit = lone and layout is not None and layout.unit_strides[axis]
+                known = measure.upper()
+                if unit:
+                    opening.append(f"let {measure}: i32 = unsafe {{ assume_div_by::<_, {known}>(1i32) }};")
+                else:
+                    found.append(EntryParam(name=measure, role=role, source=name, axis=axis, rust_type="i32"))
+                    opening.append(f"let {measure}: i32 = unsafe {{ measured::<{known}>({measure}) }};")
                 promises.append(
                     EntryGeneric(
-                        name=measure.upper(),
+                        name=known,
                         role=GenericRole.PROMISE,
                         source=name,
                         rust_type="i32",
-                        quantity=quantity,
+                        quantity=Quantity.LONE_STRIDE if lone else quantity,
                         axis=axis,
                     )
                 )
-                opening.append(f"let {measure}: i32 = unsafe {{ measured::<{measure.upper()}>({measure}) }};")
         return found
 
     def _elements(self, params: list[EntryParam]) -> list[EntryGeneric]:
@@ -320,6 +366,11 @@ def _about_generic(generic: EntryGeneric) -> str:
             return f"the constant `{generic.source}`"
         case GenericRole.PROMISE if generic.quantity is Quantity.POINTER:
             return f"alignment of `{generic.source}`, bytes"
+        case GenericRole.PROMISE if generic.quantity is Quantity.ELEMENT:
+            return f"alignment of an element of `{generic.source}` that is accessed alone, bytes"
+        case GenericRole.PROMISE if generic.quantity is Quantity.LONE_STRIDE:
+            what = f"axis {generic.axis} of `{generic.source}`"
+            return f"elements in 16 bytes, what the stride of {what} may pass for: its extent is 1"
         case GenericRole.PROMISE:
             what = f"{generic.quantity} {generic.axis} of `{generic.source}`"
             return f"0 when {what} is 1, else a power of two that divides it"

@@ -16,7 +16,7 @@ class Access:
     padded: bool  #: a gather with a mask
     ordered: bool  #: the gather's token is handed out
     latency: int
-    bytes: int = 0  #: alignment that a single element's address is promised to have; 0: none
+    aligned: bool = False  #: for one element: its address is promised to have the alignment `ALIGN`
 
     @property
     def name(self) -> str:
@@ -29,7 +29,7 @@ class Access:
             parts.append("strided" if not any(self.unit) else "".join("u" if u else "s" for u in self.unit))
         parts += ["ordered"] if self.ordered else []
         parts += [f"latency{self.latency}"] if self.latency else []
-        parts += [f"aligned{self.bytes}"] if self.bytes else []
+        parts += ["aligned"] if self.aligned else []
         return "_".join(parts)
 
 
@@ -116,7 +116,8 @@ def access(kind: Access) -> str:
     params += [f"value: {tile_type('E', dims)}"] if kind.write else []
     params += ["pad: E"] if kind.padded else []
     params += ["token: Token"]
-    generics = "".join(f", const {dim}: i32" for dim in dims)
+    params += ["_align: Shape<{ [ALIGN] }>"] if kind.aligned else []
+    generics = "".join(f", const {dim}: i32" for dim in (*dims, *(["ALIGN"] if kind.aligned else [])))
     result = "Token" if kind.write else tile_type("E", dims)
     if kind.ordered:
         result = f"({result}, Token)"
@@ -176,8 +177,11 @@ def _body(kind: Access, dims: tuple[str, ...], shape: str) -> list[str]:
         lines.append(f"let base: {base % ones} = base.reshape({const_shape(('1',) * rank)});")
         lines.append(f"let base: {base % ', '.join(dims)} = base.broadcast({shape});")
     lines.append(f"let at: {base % ', '.join(dims)} = base.offset_tile(offset);")
-    if kind.bytes:
-        lines.append(f"let at: {base % ', '.join(dims)} = unsafe {{ assume_div_by::<_, {kind.bytes}>(at) }};")
+    if kind.aligned:
+        promised = "unsafe { assume_div_by::<_, ALIGN>(at) }"
+        for dim in dims[:1] if len(set(dims)) == 1 else dims:
+            promised = f"if {dim} == 1i32 {{ {promised} }} else {{ at }}"
+        lines.append(f"let at: {base % ', '.join(dims)} = {promised};")
     mask = f"Some({masks[0]})" if masks else "None"
     common = f"ordering::Weak, None::<scope::TileBlock>, {mask}"
     end = f"Some(token), Latency::<{kind.latency}>"

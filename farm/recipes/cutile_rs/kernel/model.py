@@ -129,3 +129,7 @@ class Layout:
     viewed: bool  #: accessed by tile, through a tensor view
     unit_strides: tuple[bool, ...]  #: per axis: the stride is 1
     unit_extents: tuple[bool, ...]  #: per axis: the extent is 1, stated in the view's type
+
+    def lone(self, axis: int) -> bool:
+        """Whether the axis has one place only, so that no address depends on its stride."""
+        return self.viewed and self.unit_extents[axis]

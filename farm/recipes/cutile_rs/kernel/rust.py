@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from farm.recipes.cutile_rs.kernel import helpers
+from farm.recipes.cutile_rs.kernel import divisibility, helpers
 from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape
 from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
@@ -17,7 +17,6 @@ from farm.recipes.cutile_rs.kernel.spelling import (
     float_literal,
     of_array,
 )
-from farm.recipes.cutile_rs.plan import ELEMENT_BYTES
 
 
 @dataclass
@@ -94,7 +93,7 @@ class Printer(Spelling):
     def _view(self, name: str, array: Array, layout: Layout) -> None:
         rust, element = self.names.array(name), array.dtype.code
         extents = ["1" if one else "-1" for one in layout.unit_extents]
-        strides = ["1" if one else "-1" for one in layout.unit_strides]
+        strides = ["1" if one and not layout.lone(axis) else "-1" for axis, one in enumerate(layout.unit_strides)]
         dims = [f"{rust}_dim{axis}" for axis, extent in enumerate(extents) if extent == "-1"]
         steps = [f"{rust}_stride{axis}" for axis, stride in enumerate(strides) if stride == "-1"]
         parts = {
@@ -251,7 +250,7 @@ class Printer(Spelling):
             padded=node.op == "gather" and (len(dims) < 2 or node.attrs["checked"] or node.attrs["masked"]),
             ordered=ordered,
             latency=node.attrs["latency"] or 0,
-            bytes=ELEMENT_BYTES.get(array.dtype.code, 0) if all(dim.one for dim in dims) else 0,
+            aligned=bool(divisibility.single(dims, array)),
         )
         rank = kind.tile_rank
         self.helpers.setdefault(f"widen_{rank}d", helpers.widen(rank) if rank else helpers.scalar_index())
@@ -269,7 +268,36 @@ class Printer(Spelling):
         if kind.padded:
             arguments.append(self._pad(node))
         arguments.append(token)
+        if kind.aligned:
+            arguments.append(const_shape((self._element(node, array, dims),)))
         return f"unsafe {{ {kind.name}({', '.join(arguments)}) }}"
+
+    def _promised(self, node: Node) -> None:
+        """Promise of an integer that is written what divides it, as the source does."""
+        stored = node.operands[-1]
+        lanes = range(len(node.attrs["array"].dtype.lanes))
+        known = {min(divisibility.MOST, divisibility.power(self.divisors.of(stored, lane))) for lane in lanes}
+        if known <= {0, 1} or stored.op == "constant":
+            return
+        if len(known) > 1:
+            raise self.apart(node)
+        name = self.names.fresh(f"{self.names.of(stored)}_stored")
+        value = self.tile_value(stored)
+        self.line(
+            f"let {name}: {self.type(stored.type)} = unsafe {{ assume_div_by::<_, {known.pop()}>({value}) }};"
+        )
+        self.inline[stored] = name
+
+    def _element(self, node: Node, array: Array, dims: tuple[Dim, ...]) -> str:
+        """The generic that promises the alignment of the element that an access is for."""
+        index = node.operands[: array.rank]
+        lanes = {self.divisors.steps(index, lane) for lane in divisibility.single(dims, array)}
+        if len(lanes) > 1:
+            raise self.apart(node)
+        key = (array.name, lanes.pop())
+        if key not in self.elements:
+            self.elements[key] = self.names.fresh(f"{self.names.array(array.name).upper()}_ELEMENT")
+        return self.elements[key]
 
     def _pad(self, node: Node) -> str:
         known: Known = node.attrs["pad"]
@@ -302,6 +330,7 @@ class Printer(Spelling):
             self.line("}")
             return
         dims: tuple[Dim, ...] = node.attrs["shape"]
+        self._promised(node)
         if not self.ordered.get(name):
             self.line(f"let _: Token = {self.access_call(node, dims, 'token')};")
             return

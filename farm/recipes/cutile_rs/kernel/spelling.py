@@ -2,10 +2,12 @@
 
 import ast
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from farm.recipes.cutile_rs.kernel import helpers
 from farm.recipes.cutile_rs.kernel.build import SIGNS
+from farm.recipes.cutile_rs.kernel.divisibility import Divisors
 from farm.recipes.cutile_rs.kernel.dtypes import Category
 from farm.recipes.cutile_rs.kernel.helpers import const_shape, tile_type
 from farm.recipes.cutile_rs.kernel.model import Array, Dim, Known, Layout, Node, TileType
@@ -29,6 +31,9 @@ class Spelling:
 
     names: Names
     layouts: dict[str, Layout]  #: by array
+    divisors: Divisors
+    apart: Callable[[Node], Exception]  #: what to raise where lanes need texts of their own
+    elements: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)  #: generics by array and steps
     helpers: dict[str, str] = field(default_factory=dict)  #: text by name
     lines: list[str] = field(default_factory=list)
     depth: int = 2

@@ -6,13 +6,14 @@ from farm.layout import Layout
 from farm.op import Op
 from farm.orders import BoxOrder
 from farm.pipeline.stage import Finding, Reply, Verdict
-from farm.recipes import BoxIO
+from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.host import write_host
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
 from farm.recipes.cutile_rs.stages.kernel import PLAN
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
 from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, place, save, tool_failed, workspace_tree
+from farm.recipes.cutile_rs.stages.tracing import uncollected
 
 PROOF = "proof.json"
 
@@ -45,27 +46,47 @@ def judged(proof: Proof) -> Reply:
             verdict, owner, fault, build.findings, f"the crate does not build: {place(build.findings[0])}"
         )
     if proof.failed is not None:
-        return tool_failed("recording the candidate", proof.failed)
+        return _not_recorded(proof.failed)
     wrong = [s for s in proof.signatures if s.entry is not None and not s.same]
     if wrong:
         found = tuple(finding(f"{s.kernel}, signature {s.signature}: {s.difference}") for s in wrong[:20])
         return blocked(Verdict.FAIL, Owner.KERNEL, Fault.KERNEL, found, f"Tile IR differs: {found[0].message}")
-    rows = [row for row in proof.rows if not row.same]
-    if rows or not proof.same:
-        found = tuple(finding(f"row {row.key}: {row.difference}") for row in rows[:20])
-        found = found or tuple(
-            finding(f"signature {s.signature}: {s.difference}") for s in proof.signatures if not s.same
-        )
+    messages = [
+        *(f"row {row.key}: {row.difference}" for row in proof.rows if not row.same),
+        *proof.broken,
+        *(f"signature {s.signature}: {s.difference}" for s in proof.signatures if not s.same),
+    ]
+    wrong_ones = [message for message in messages if message not in proof.undecided]
+    if wrong_ones or not proof.rows:
+        found = tuple(finding(message) for message in wrong_ones[:20] or ["no row was compared"])
         return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, f"host code: {found[0].message}")
-    launches = sum(row.launches for row in proof.rows)
     return Reply(
         verdict=Verdict.DEFERRED,
         owner=None,
         fault=None,
         fail_class=None,
         artifacts=(CANDIDATE, PROOF),
-        summary=f"{len(proof.rows)} rows, {launches} launches, {len(proof.signatures)} signatures as the reference's",
+        summary=_counted(proof),
     )
+
+
+def _not_recorded(ended: ProcessResult) -> Reply:
+    """The reply for a recording without rows: the host code's fault where it keeps the tests from loading."""
+    missing = uncollected(ended.output)
+    if not missing:
+        return tool_failed("recording the candidate", ended)
+    found = tuple(finding(message, "the source's rows load: see what the wrapper imports") for message in missing)
+    summary = f"with the candidate, test files cannot be collected: {missing[0]}"
+    return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, summary)
+
+
+def _counted(proof: Proof) -> str:
+    """What was compared, and what only a GPU can say."""
+    launches = sum(row.launches for row in proof.rows)
+    counts = f"{len(proof.rows)} rows, {launches} launches, {len(proof.signatures)} signatures"
+    if proof.undecided:
+        return f"{counts}; {len(proof.undecided)} cannot be decided without a GPU: {proof.undecided[0]}"
+    return f"{counts} as the reference's"
 
 
 def _owner(findings: tuple[Finding, ...]) -> Owner:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from farm import crate
-from farm.analysis import Analysis, CandidateRow, RowStatus, Signature
+from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, Row, RowStatus, Signature
 from farm.errors import TileIRError
 from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
@@ -28,7 +28,9 @@ class Proof:
     rows: tuple[RowProof, ...] = ()
     signatures: tuple[SignatureProof, ...] = ()
     collected: int = 0  #: rows of the target backend that ran to their final comparison
+    skipped: int = 0  #: rows that the tests skip for the source: nothing is known about them
     broken: tuple[str, ...] = ()  #: expected rows that the target lacks, skips or does not survive
+    undecided: tuple[str, ...] = ()  #: rows that a trace can say nothing about, each with its reason
     build: crate.Build | None = None  #: set when the crate did not build
     failed: ProcessResult | None = None  #: set when the recording itself failed
 
@@ -38,6 +40,8 @@ class Proof:
         return (
             self.build is None
             and self.failed is None
+            and not self.broken
+            and not self.undecided
             and bool(self.rows)
             and bool(self.signatures)
             and all(row.same for row in self.rows)
@@ -77,6 +81,7 @@ class _Comparisons:
 
 def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, reference: Path, name: str) -> Proof:
     """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to."""
+    (io.out / CANDIDATE).unlink(missing_ok=True)  # an earlier visit's says nothing about this one
     copy = scratch_copy(io, name)
     package = find_package(workspace_tree(io), layout)
     crate_folder = (copy / package.path(layout.modules)).parent.parent
@@ -105,7 +110,7 @@ def compare_all(
         mate = by_key.get(row.key)
         if row.status is not RowStatus.TRACED:
             continue
-        if mate is None or mate.status is not RowStatus.TRACED:
+        if mate is None or not _ran(row, mate):
             broken.append(f"row {row.key}: {_absence(mate)}")
             continue
         for launch, made in zip(row.launches, mate.launches, strict=False):
@@ -115,16 +120,41 @@ def compare_all(
                 seen[signature.id] = result
     unlaunched = tuple(_never_launched(s) for s in analysis.signatures if s.id not in seen)
     compared = compare_rows(analysis.rows, rows, comparisons.parameters())
-    launches = {row.key: len(row.launches) for row in analysis.rows}
+    known = {row.key: row for row in analysis.rows}
+    doubts = {row.key: doubt for row in rows if (doubt := _doubt(known.get(row.key), row)) is not None}
     return Proof(
         rows=tuple(
-            RowProof(key=c.key, same=c.difference is None, launches=launches[c.key], difference=c.difference)
+            RowProof(
+                key=c.key,
+                same=c.difference is None and c.key not in doubts,
+                launches=len(known[c.key].launches),
+                difference=c.difference or doubts.get(c.key),
+            )
             for c in compared
         ),
         signatures=(*seen.values(), *unlaunched),
-        collected=sum(row.status is RowStatus.TRACED for row in rows),
+        collected=sum(_ran(known.get(row.key), row) for row in rows),
+        skipped=sum(row.status is RowStatus.SKIPPED for row in analysis.rows),
         broken=tuple(broken),
+        undecided=tuple(f"row {key}: {doubt}" for key, doubt in sorted(doubts.items())),
     )
+
+
+def _ran(row: Row | None, mate: CandidateRow) -> bool:
+    """Whether the target's row ran to its end; where the source launches nothing, it need not either."""
+    idle = row is not None and row.status is RowStatus.TRACED and not row.launches
+    return mate.status is RowStatus.TRACED or (idle and mate.reason == NO_LAUNCH)
+
+
+def _doubt(row: Row | None, mate: CandidateRow) -> str | None:
+    """Why a row that ran on the target proves nothing, whatever its launches are."""
+    if mate.status is RowStatus.TRACED and (row is None or row.status is not RowStatus.TRACED):
+        return "the target runs a row that the source does not, so there is nothing to compare it with"
+    sides = {"source": () if row is None else row.steps, "target": mate.steps}
+    for side, steps in sides.items():
+        if any(step.what == BRANCH for step in steps):
+            return f"the {side}'s host code decides on a tensor's value, and a trace follows one way alone"
+    return None
 
 
 def _absence(mate: CandidateRow | None) -> str:

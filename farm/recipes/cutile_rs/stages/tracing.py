@@ -1,5 +1,6 @@
 """Runs the box's trace program, for the reference and for the candidate."""
 
+import dataclasses
 import json
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,9 @@ from farm.orders import BoxOrder
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.stages.tools import environment, load
 
+#: Begins the trace program's lines about what it could not collect.
+UNCOLLECTED = "not collected: "
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceTrace:
@@ -20,6 +24,13 @@ class ReferenceTrace:
     kernels: tuple[KernelSource, ...]
     signatures: tuple[Signature, ...]
     versions: dict[str, str]
+    uncollected: tuple[str, ...] = ()  #: test files that could not be collected, each with its reason
+
+
+def uncollected(output: str) -> tuple[str, ...]:
+    """What the trace program says it could not collect, `file: reason` each."""
+    marks = (line for line in output.splitlines() if line.startswith(UNCOLLECTED))
+    return tuple(dict.fromkeys(line.removeprefix(UNCOLLECTED) for line in marks))
 
 
 def trace_reference(
@@ -54,7 +65,7 @@ def _trace(
     file = out / "reference.json"
     if ended.exit_code != 0 or not file.exists():
         return ended
-    return load(file, ReferenceTrace)
+    return dataclasses.replace(load(file, ReferenceTrace), uncollected=uncollected(ended.output))
 
 
 def _run(
