@@ -37,10 +37,11 @@ class Bench:
         self.reader = Reader(ledger=self.ledger, store=self.store, reports=folder / "reports")
         tree = read_tree(builtin_repos()["minigym"])
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
+        sources = MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}})
         self.service = FarmService(
             ledger=self.ledger,
             reader=self.reader,
-            sources=MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}}),
+            sources=lambda: sources,
             shelf=FolderShelf(config_folder() / "recipes"),
             inventory=_ops,
             hooks=Hooks(
