@@ -13,7 +13,7 @@ from farm.job import JobState
 from farm.ledger import TRACE, Change, Charge, Ledger
 from farm.op import Op
 from farm.recipe import Recipe
-from farm.recipes.cutile_rs.inventory import inventory
+from farm.recipes import load
 from farm.store import FolderStore
 from farm.tree import Entry, Mode, Tree
 
@@ -23,7 +23,7 @@ WAY = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYI
 
 
 def _ops(recipe: Recipe, tree: Tree) -> tuple[Op, ...]:
-    return inventory(tree, recipe.layout)
+    return load(recipe.conversion, recipe.layout).inventory(tree)
 
 
 class Bench:
