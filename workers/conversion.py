@@ -39,8 +39,14 @@ from workers.traces import write_trace
 from workers.workspace import visible, write_box_tree
 
 PATCH = "patch"
-BOX_FULL_S = 1.0
 POLL_S = 1.0
+#: A job that waits for its turn is asked again after a base time and so much more for each job that waits as well:
+#: a free place is found at once by somebody, and many waiting jobs cost no more than a few.
+TURN_S, TURN_EACH_S = 1.0, 0.2
+#: States in which a job has a box or is about to have one.
+AT_WORK = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING)
+#: Jobs that are prepared while all boxes are taken, so that a free place is filled at once.
+AHEAD = 2
 WAITING_S = 30.0
 #: Waits before a push is tried again, after a remote that did not take it and after one that did not answer.
 REFUSED_WAITS_S = (2.0,)
@@ -81,7 +87,7 @@ class Conversion:
         """See Spine."""
         match job.state:
             case JobState.QUEUED:
-                return Advance(to=JobState.PREPARING)
+                return self._take_turn()
             case JobState.PREPARING:
                 return self._prepare(job)
             case JobState.RUNNING:
@@ -104,6 +110,12 @@ class Conversion:
         recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
         return dict(recipe.executors)
 
+    def _take_turn(self) -> StepOutcome:
+        counts = self._ledger.counts((JobState.QUEUED, *AT_WORK))
+        if sum(counts[state] for state in AT_WORK) < self._boxes.most + AHEAD:
+            return Advance(to=JobState.PREPARING)
+        return Wait(after_s=TURN_S + TURN_EACH_S * counts[JobState.QUEUED])
+
     def _prepare(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
         run = self._ledger.run(job.run)
@@ -120,7 +132,7 @@ class Conversion:
         folders = self._folders(order, at.workspace, at.out, at.order)
         look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else TURN_S)
         artifacts = keep(self._store, at.out, look)
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
@@ -169,7 +181,7 @@ class Conversion:
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
         look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else TURN_S)
         artifacts = keep(self._store, at.gate_out, look, prefix="gate-")
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
