@@ -91,10 +91,8 @@ def test_a_row_that_cannot_be_traced_blocks_with_its_reason(tmp_path: Path) -> N
 def test_a_test_file_that_cannot_be_collected_blocks_and_names_the_missing_module(
     tmp_path: Path, exit_code: int
 ) -> None:
-    text = (
     missing = "E   ModuleNotFoundError: No module named 'transformers.models'"
     text = f"not collected: tests/ops/test_relu.py: {missing}\n"
-    )
 
     def leave(out: Path) -> ProcessResult:
         if exit_code == 0:
