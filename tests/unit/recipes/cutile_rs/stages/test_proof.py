@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from farm.recipes.cutile_rs.crate import Build
 
 from containers.box.fake_io import ends
 from farm.acceptance import Judgement, decide
@@ -12,7 +13,6 @@ from farm.fault import Fault, Owner
 from farm.gates import Basis, GateName, GateReport, Ruling
 from farm.job import Accept
 from farm.pipeline.stage import Finding, Verdict
-from farm.recipes.cutile_rs.crate import Build
 from farm.recipes.cutile_rs.judge import report
 from farm.recipes.cutile_rs.stages.host import judged
 from farm.recipes.cutile_rs.stages.proof import Proof, compare_all
