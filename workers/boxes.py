@@ -61,7 +61,7 @@ class Boxes:
         self._engine = engine
         self._settings = settings
         self._lock = lock
-        self._most = most
+        self.most = most
         self._removals: dict[str, threading.Thread] = {}  # under way, by box
 
     def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
@@ -107,7 +107,7 @@ class Boxes:
     def _start(self, order: BoxOrder, folders: BoxFolders) -> BoxStatus | None:
         with _locked(self._lock):
             mine = self._engine.list({"farm": self._settings.farm})
-            if sum(box.running for box in mine) >= self._most:
+            if sum(box.running for box in mine) >= self.most:
                 return None
             status = self._engine.ensure(box_spec(order, folders, self._settings))
             _count_start(folders.order)

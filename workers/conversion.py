@@ -39,7 +39,13 @@ from workers.traces import write_trace
 from workers.workspace import visible, write_box_tree
 
 PATCH = "patch"
-BOX_FULL_S = 1.0
+#: A job that waits for its turn is asked again after a base time and so much more for each job that waits as well:
+#: a free place is found at once by somebody, and many waiting jobs cost no more than a few.
+TURN_S, TURN_EACH_S = 1.0, 0.2
+#: States in which a job has a box or is about to have one.
+AT_WORK = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING)
+#: Jobs that are prepared while all boxes are taken, so that a free place is filled at once.
+AHEAD = 2
 #: A running box is looked at after this share of its age, and within these bounds, seconds.
 POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
@@ -82,7 +88,7 @@ class Conversion:
         """See Spine."""
         match job.state:
             case JobState.QUEUED:
-                return Advance(to=JobState.PREPARING)
+                return self._take_turn()
             case JobState.PREPARING:
                 return self._prepare(job)
             case JobState.RUNNING:
@@ -104,6 +110,12 @@ class Conversion:
         """See Spine."""
         recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
         return dict(recipe.executors)
+
+    def _take_turn(self) -> StepOutcome:
+        counts = self._ledger.counts((JobState.QUEUED, *AT_WORK))
+        if sum(counts[state] for state in AT_WORK) < self._boxes.most + AHEAD:
+            return Advance(to=JobState.PREPARING)
+        return Wait(after_s=TURN_S + TURN_EACH_S * counts[JobState.QUEUED])
 
     def _prepare(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
@@ -288,7 +300,7 @@ class Conversion:
 
 def _poll(look: Look) -> Wait:
     if look.sight is Sight.FULL:
-        return Wait(after_s=BOX_FULL_S)
+        return Wait(after_s=TURN_S)
     return Wait(after_s=min(POLL_MOST_S, max(POLL_LEAST_S, POLL_SHARE * look.age_s)))
 
 

@@ -91,7 +91,7 @@ class Machine:
             reader=Reader(
                 ledger=self.ledger, store=FolderStore(self.settings.artifacts), reports=state / "reports"
             ),
-            sources=lambda: self.repositories,
+            sources=self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
             inventory=_inventory,
             hooks=Hooks(
