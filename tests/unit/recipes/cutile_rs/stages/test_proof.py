@@ -8,11 +8,11 @@ import pytest
 from containers.box.fake_io import ends
 from farm.acceptance import Judgement, decide
 from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, HostStep, RowStatus
+from farm.crate import Build
 from farm.fault import Fault, Owner
 from farm.gates import Basis, GateName, GateReport, Ruling
 from farm.job import Accept
 from farm.pipeline.stage import Finding, Verdict
-from farm.recipes.cutile_rs.crate import Build
 from farm.recipes.cutile_rs.judge import report
 from farm.recipes.cutile_rs.stages.host import judged
 from farm.recipes.cutile_rs.stages.proof import Proof, compare_all
