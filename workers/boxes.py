@@ -22,7 +22,7 @@ MOST_STARTS = 3
 #: A box program that has not touched its heartbeat for so long hangs.
 HEARTBEAT_LIMIT_S = 120.0
 #: A young box is watched this long within one step, so that a short one costs no further message.
-WATCH_S = 1.5
+WATCH_S = 2.5
 #: While watched, the engine is asked this often how the box is, and the folder this often for its result.
 ASK_S, SEEK_S = 0.3, 0.005
 #: For a box that is ended from outside; one that has written its result has nothing left to do.

@@ -91,7 +91,7 @@ class Machine:
             reader=Reader(
                 ledger=self.ledger, store=FolderStore(self.settings.artifacts), reports=state / "reports"
             ),
-            sources=self.repositories,
+            sources=lambda: self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
             inventory=_inventory,
             hooks=Hooks(
