@@ -9,6 +9,7 @@ from farm.recipes.cutile_rs.crate import Build
 from containers.box.fake_io import ends
 from farm.acceptance import Judgement, decide
 from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, HostStep, RowStatus
+from farm.crate import Build
 from farm.fault import Fault, Owner
 from farm.gates import Basis, GateName, GateReport, Ruling
 from farm.job import Accept
