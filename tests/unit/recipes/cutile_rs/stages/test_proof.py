@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farm.recipes.cutile_rs.crate import Build
 
 from containers.box.fake_io import ends
 from farm.acceptance import Judgement, decide
