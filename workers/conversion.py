@@ -28,7 +28,7 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore
-from workers.boxes import Boxes, Sight
+from workers.boxes import Boxes, Look, Sight
 from workers.landing import Landing, land
 from workers.leavings import broken, ended, keep, read_record, stages
 from workers.places import Places, jobs_folder, places
@@ -39,7 +39,6 @@ from workers.traces import write_trace
 from workers.workspace import visible, write_box_tree
 
 PATCH = "patch"
-POLL_S = 1.0
 #: A job that waits for its turn is asked again after a base time and so much more for each job that waits as well:
 #: a free place is found at once by somebody, and many waiting jobs cost no more than a few.
 TURN_S, TURN_EACH_S = 1.0, 0.2
@@ -47,6 +46,8 @@ TURN_S, TURN_EACH_S = 1.0, 0.2
 AT_WORK = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING)
 #: Jobs that are prepared while all boxes are taken, so that a free place is filled at once.
 AHEAD = 2
+#: A running box is looked at after this share of its age, and within these bounds, seconds.
+POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
 #: Waits before a push is tried again, after a remote that did not take it and after one that did not answer.
 REFUSED_WAITS_S = (2.0,)
@@ -132,7 +133,7 @@ class Conversion:
         folders = self._folders(order, at.workspace, at.out, at.order)
         look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else TURN_S)
+            return _poll(look)
         artifacts = keep(self._store, at.out, look)
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
@@ -181,7 +182,7 @@ class Conversion:
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
         look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else TURN_S)
+            return _poll(look)
         artifacts = keep(self._store, at.gate_out, look, prefix="gate-")
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
@@ -295,6 +296,12 @@ class Conversion:
     def _previous_trace(self, job: Job) -> bytes | None:
         traces = [a.trace for a in self._ledger.attempts(job.id) if a.number < job.attempt and a.trace]
         return self._store.get(traces[-1]) if traces else None
+
+
+def _poll(look: Look) -> Wait:
+    if look.sight is Sight.FULL:
+        return Wait(after_s=TURN_S)
+    return Wait(after_s=min(POLL_MOST_S, max(POLL_LEAST_S, POLL_SHARE * look.age_s)))
 
 
 def _said(notes: Notes, summary: str) -> Notes:

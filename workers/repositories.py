@@ -34,6 +34,7 @@ class Repositories:
         self._state = state
         self._git = at
         self._builtin = builtin
+        self._seen: set[tuple[Path, str]] = set()  # commits of mirrors; a mirror loses none
 
     def resolve(self, repo: str, revision: str | None) -> str:
         """The full id of a revision; None is the repo's default branch. Fetches unless the id is known.
@@ -115,7 +116,13 @@ class Repositories:
         return str(path)
 
     def _has(self, mirror: Path, commit: str) -> bool:
-        return mirror.exists() and self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status == 0
+        if not mirror.exists():
+            return False
+        if (mirror, commit) not in self._seen:
+            if self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status != 0:
+                return False
+            self._seen.add((mirror, commit))
+        return True
 
     def _known(self, repo: str, commit: str) -> Path:
         mirror = self._mirror(repo)

@@ -134,23 +134,14 @@ class DockerEngine:
 
     def _create(self, spec: BoxSpec) -> bool:
         """Whether it was made now. A name that exists is as good: another worker made it or an answer was lost."""
-        image, mounts = spec.image, spec.mounts
-        if image is None:
-            own = self._embedded()
-            image, mounts = own.tag, (*own.mounts, *spec.mounts)
         try:
-            self._client().create_container(
-                image,
-                command=list(spec.argv),
-                name=spec.name,
-                user=self._user,
-                environment=dict(spec.env),
-                labels=dict(spec.labels),
-                working_dir=spec.workdir,
-                network_disabled=True,
-                detach=True,
-                host_config=self._host_config(spec, mounts),
-            )
+            try:
+                self._ask_for(spec)
+            except docker.errors.ImageNotFound:
+                if spec.image is not None:
+                    raise
+                self._import_own()
+                self._ask_for(spec)
         except docker.errors.APIError as error:
             if error.status_code != 409:
                 raise
@@ -160,6 +151,24 @@ class DockerEngine:
                 raise
             return False
         return True
+
+    def _ask_for(self, spec: BoxSpec) -> None:
+        image, mounts = spec.image, spec.mounts
+        if image is None:
+            own = self._own()
+            image, mounts = own.tag, (*own.mounts, *spec.mounts)
+        self._client().create_container(
+            image,
+            command=list(spec.argv),
+            name=spec.name,
+            user=self._user,
+            environment=dict(spec.env),
+            labels=dict(spec.labels),
+            working_dir=spec.workdir,
+            network_disabled=True,
+            detach=True,
+            host_config=self._host_config(spec, mounts),
+        )
 
     def _host_config(self, spec: BoxSpec, mounts: tuple[Mount, ...]) -> Any:
         limits = spec.limits
@@ -216,15 +225,14 @@ class DockerEngine:
                 f"a container {spec.name} with other labels is in the way; docker rm -f {spec.name} removes it"
             )
 
-    def _embedded(self) -> EmbeddedImage:
+    def _own(self) -> EmbeddedImage:
         if self._image is None:
             self._image = embedded()
-        try:
-            self._client().inspect_image(self._image.tag)
-        except docker.errors.ImageNotFound:
-            repository, tag = self._image.tag.split(":")
-            self._client().import_image_from_data(self._image.tar, repository=repository, tag=tag)
         return self._image
+
+    def _import_own(self) -> None:
+        repository, tag = self._own().tag.split(":")
+        self._client().import_image_from_data(self._own().tar, repository=repository, tag=tag)
 
 
 @contextlib.contextmanager

@@ -183,3 +183,14 @@ def test_removing_gives_the_last_words_and_may_be_repeated(bench: Bench) -> None
     bench.engine.finish(name, FakeExit(log="words"))
     assert bench.boxes.remove(order("r-1.relu")) == "words"
     assert bench.boxes.remove(order("r-1.relu")) == ""
+
+
+def test_a_box_of_the_same_name_starts_when_the_removal_of_the_last_one_has_ended(bench: Bench) -> None:
+    name = bench.look().name
+    result = bench.root / "out" / "result.json"
+    result.write_text("{}")
+    bench.engine.finish(name, FakeExit())
+    assert bench.look().sight is Sight.DONE
+    result.unlink()
+    assert bench.look().sight is Sight.RUNNING
+    assert bench.engine.started == [name, name]

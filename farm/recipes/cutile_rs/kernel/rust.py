@@ -1,9 +1,10 @@
 """Prints the operations of an entry as Rust."""
 
+import math
 from dataclasses import dataclass
 
 from farm.recipes.cutile_rs.kernel import divisibility, helpers
-from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape
+from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape, tile_type
 from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Refusal
@@ -105,8 +106,9 @@ class Printer(Spelling):
             self.line(f"let {rust}_{part}: {type_} = {text};")
         view = self.names.fresh(f"{rust}_view")
         self.views[name] = view
-        self.line(f"let {view}: Tensor<{element}, {{ [{', '.join(extents)}] }}> =")
-        self.line(f"{INDENT}unsafe {{ make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token) }};")
+        # A written type would hide the strides from the compiler's inference.
+        made = f"make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token)"
+        self.line(f"let {view} = unsafe {{ {made} }};")
 
     def partition(self, node: Node) -> str:
         array: Array = node.attrs["array"]
@@ -129,11 +131,11 @@ class Printer(Spelling):
                 padding = node.attrs["padding"]
                 self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = make_partition_view(")
                 for argument in (
-                    rust,
+                    f"&{rust}",
                     shape,
                     f"padding::{padding}",
                     "dim_map::Identity",
-                    f"get_tensor_token({rust})",
+                    f"get_tensor_token(&{rust})",
                 ):
                     self.line(f"{INDENT}{argument},")
                 self.line(");")
@@ -303,6 +305,8 @@ class Printer(Spelling):
         known: Known = node.attrs["pad"]
         element = node.attrs["array"].dtype.code
         number = known.lanes[0]
+        if math.isinf(number) or math.isnan(number):
+            return self._special_pad(float(number), element)
         if element == "f32":
             return float_literal(float(number))
         if element in ("i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"):
@@ -313,6 +317,21 @@ class Printer(Spelling):
                 return scope[text, element]
         name = self.names.fresh("pad")
         self.line(f"let {name}: {element} = {text};")
+        self.scopes[-1][text, element] = name
+        return name
+
+    def _special_pad(self, number: float, element: str) -> str:
+        """A padding scalar that no literal gives: an infinity or no number."""
+        text = f"constant({float_literal(number)}, const_shape![])"
+        for scope in self.scopes:
+            if (text, element) in scope:
+                return scope[text, element]
+        tile, name = self.names.fresh("pad_tile"), self.names.fresh("pad")
+        self.line(f"let {tile}: {tile_type('f32', ())} = {text};")
+        self.line(f"let {name}: f32 = tile_to_scalar({tile});")
+        if element != "f32":
+            wide, name = name, self.names.fresh("pad")
+            self.line(f"let {name}: {element} = convert_scalar({wide});")
         self.scopes[-1][text, element] = name
         return name
 
