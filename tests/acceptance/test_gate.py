@@ -43,7 +43,7 @@ class Judge:
 
     def order(self, landed: Landed, purpose: Purpose) -> BoxOrder:
         """An order like the one that the landed job's boxes had."""
-        kept = dict(line.split()[:2] for line in landed.farm.document("show", landed.job["id"])["artifacts"])
+        kept = dict(line.split(" sha256:") for line in landed.farm.document("show", landed.job["id"])["artifacts"])
         data = (landed.farm.state / "artifacts" / kept["order.json"][:2] / kept["order.json"]).read_text()
         order = decode(BoxOrder, json.loads(data))
         return replace(order, purpose=purpose, job=f"test.{uuid.uuid4().hex[:8]}", patch_sha256="0" * 64)

@@ -40,8 +40,8 @@ def _starts(since_s: float, job: str) -> list[str]:
 
 
 def _artifacts(farm: FarmCommand, job: str) -> dict[str, str]:
-    shown = farm.document("show", job)["artifacts"]
-    return dict(line.split()[:2] for line in shown)
+    lines = farm.document("show", job)["artifacts"]
+    return dict(line.split(" sha256:") for line in lines)
 
 
 def test_a_killed_worker_costs_nothing_and_the_job_waits_for_its_gpu(
