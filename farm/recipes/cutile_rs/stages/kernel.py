@@ -112,9 +112,9 @@ def _compile(order: BoxOrder, io: BoxIO, analysis: Analysis, plan: KernelPlan, p
         json.dumps({"file": str(path), "gpu": order.gpu, "out": str(generated), "entries": wanted}),
         encoding="utf-8",
     )
-    argv = (str(io.toolchain / "native/bin/tilefarm-kc"), "compile", str(question))
+    tool = (str(io.toolchain / "native/bin/tilefarm-kc"), "compile", str(question))
     answered = io.out / "compile-answer.json"  # a file: it holds more text than a log keeps
-    argv = ("/bin/sh", "-c", 'exec "$0" "$@" > compile-answer.json', *argv)
+    argv = ("/bin/sh", "-c", 'exec "$0" "$@" > compile-answer.json', *tool)
     ended = io.run(argv, cwd=io.out, env=environment(io), timeout_s=TOOL_LIMIT_S)
     answer = _answer(ended, answered.read_text(encoding="utf-8") if answered.exists() else "")
     if answer is None:
