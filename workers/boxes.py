@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from containers.box.files import read_json, write_json
 from containers.classify import BoxExit, Ending, classify
 from containers.engine import BoxStatus, Engine
 from containers.spec import BoxFolders, BoxSettings, box_name, box_spec
@@ -53,6 +54,15 @@ class Look:
     age_s: float = 0.0  #: for RUNNING
 
 
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """How a box with a result ended."""
+
+    exit_code: int | None  #: None: it still ran
+    oom_killed: bool
+    log: str  #: last lines of its output
+
+
 class Boxes:
     """The boxes of one farm on this host."""
 
@@ -92,7 +102,7 @@ class Boxes:
             if not _appears(done, ASK_S):
                 status = self._engine.inspect(name)
         if os.path.lexists(done):
-            return self._done(name, status)
+            return self._done(name, status, folders)
         return self._ended(name, status, folders)
 
     def remove(self, order: BoxOrder) -> str:
@@ -113,21 +123,36 @@ class Boxes:
             _count_start(folders.order)
             return status
 
-    def _done(self, name: str, status: BoxStatus | None) -> Look:
+    def _done(self, name: str, status: BoxStatus | None, folders: BoxFolders) -> Look:
         """The result is written last, so what is left of the box is ended without grace.
 
-        Nothing of it may run while its folders are read. One that has ended is removed beside the step.
+        Nothing of it may run while its folders are read. One that has ended is removed beside the step; its
+        end is written down before, for whoever looks again after a crash.
         """
         deadline = time.monotonic() + END_S
         while status is not None and status.running and time.monotonic() < deadline:
             time.sleep(2 * SEEK_S)
             status = self._engine.inspect(name)
-        log = "" if status is None else self._engine.logs(name, tail=200)
-        if status is not None and status.running:
-            self._engine.remove(name, grace_s=0)
-        elif status is not None:
-            self._removals[name] = aside(lambda: self._engine.remove(name, grace_s=0))
-        return Look(sight=Sight.DONE, name=name, status=status, log=log)
+        record = folders.order.with_suffix(".end")
+        if status is not None:
+            log = self._engine.logs(name, tail=200)
+            write_json(record, _End(exit_code=status.exit_code, oom_killed=status.oom_killed, log=log))
+            if status.running:
+                self._engine.remove(name, grace_s=0)
+            else:
+                self._removals[name] = aside(lambda: self._engine.remove(name, grace_s=0))
+        if not record.exists():
+            return Look(sight=Sight.DONE, name=name)
+        end = read_json(record, _End)
+        status = BoxStatus(
+            name=name,
+            running=False,
+            exit_code=end.exit_code,
+            oom_killed=end.oom_killed,
+            started_at=None,
+            labels={},
+        )
+        return Look(sight=Sight.DONE, name=name, status=status, log=end.log)
 
     def _await_removal(self, name: str) -> None:
         """A retry may give a box the name of one that is being removed."""

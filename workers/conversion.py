@@ -16,7 +16,7 @@ from containers.spec import BoxFolders
 from farm.acceptance import Judgement, decide
 from farm.capture import read_tree
 from farm.codec import encode
-from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent
+from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent, RepositoryError
 from farm.events import GateRuled
 from farm.fault import Fault
 from farm.gates import GateReport
@@ -230,7 +230,7 @@ class Conversion:
         hold.check()
         try:
             landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
-        except RemoteRefused as error:
+        except (RemoteRefused, RepositoryError) as error:
             return _not_taken(places(self._state, job), error)
         notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
         return Advance(to=JobState.ACCEPTED, notes=notes)
@@ -308,7 +308,7 @@ def _said(notes: Notes, summary: str) -> Notes:
     return Notes(artifacts=notes.artifacts, gates=notes.gates, events=notes.events, summary=summary)
 
 
-def _not_taken(at: Places, error: RemoteRefused) -> StepOutcome:
+def _not_taken(at: Places, error: RemoteRefused | RepositoryError) -> StepOutcome:
     """Ask again, the patch being proven and kept, or give up; nothing of the conversion is repeated."""
     waits = SILENT_WAITS_S if isinstance(error, RemoteSilent) else REFUSED_WAITS_S
     tried = at.pushes.stat().st_size if at.pushes.exists() else 0

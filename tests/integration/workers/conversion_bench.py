@@ -10,20 +10,22 @@ from containers.engine.fake_engine import FakeEngine, FakeExit
 from containers.lib import ensure_lib
 from containers.spec import BoxSettings
 from containers.toolchain import Record, Toolchain
+from farm import crate
 from farm.capture import read_tree
 from farm.codec import decode, encode
 from farm.gates import Basis, Certificate, GateName, GateReport, GateResult, RowProof, Ruling, SignatureProof
 from farm.job import Accept, Job, JobState
-from farm.layout import find_package, read_layout
+from farm.layout import find_package
 from farm.ledger import TRACE, Ledger
+from farm.mountindex import Mount
 from farm.orders import BoxOrder, BoxResult, Purpose
-from farm.recipes.cutile_rs import crate
 from farm.recipes.cutile_rs.inventory import test_files as files_of_tests
 from farm.recipes.cutile_rs.registration import add_import, add_module
 from farm.recipes.cutile_rs.syntax import read_source
 from farm.recipes.cutile_rs.testfile import add_backend
 from farm.settings import Limits, Settings, Worker
 from farm.store import MemoryStore
+from tests.unit.recipes.cutile_rs.builders import layout
 from workers.boxes import Boxes
 from workers.conversion import Conversion
 from workers.gitrepo import Git
@@ -52,11 +54,10 @@ def order_of(spec: BoxSpec) -> BoxOrder:
 
 def write_patch(work: Path, op: str = "relu") -> None:
     """The six files of an op, with nothing of use in the new ones."""
-    layout = read_layout((RECIPES / "cutile-rs" / "recipe.toml").read_text())
-    tree = dict(read_tree(work))
-    package = find_package(tree, layout)
-    registration, modules = package.path(layout.registration), package.path(layout.modules)
-    (work / registration).write_bytes(add_import(read_source(tree, registration), op, layout.target))
+    tree, known = dict(read_tree(work)), layout()
+    package = find_package(tree, known)
+    registration, modules = package.path(known.registration), package.path(known.modules)
+    (work / registration).write_bytes(add_import(read_source(tree, registration), op, known.target))
     (work / modules).write_bytes(add_module(tree[modules].data, op, package))
     for path in files_of_tests(tree, package, op):
         (work / path).write_bytes(add_backend(read_source(tree, path), package).data)
@@ -122,7 +123,9 @@ class Bench:
         transient_retries: int = 0,
         recipe: str = "cutile-rs",
         ops: tuple[str, ...] = ("relu",),
+        mounts: tuple[Mount, ...] = (),
     ) -> None:
+        self.mounts = mounts
         self.programs = {Purpose.PIPELINE: pipeline, Purpose.GATE: gate}
         self.state = tmp_path / "state"
         self.state.mkdir()
@@ -169,7 +172,7 @@ class Bench:
             git=self.git,
             recipes=RECIPES,
             toolchain=self.toolchain,
-            scanner=LeakScanner(self.state / "leak-index", None),
+            scanner=LeakScanner(self.state / "leak-index", None, self.mounts),
             environ={},
             min_free_bytes=self.min_free_bytes,
             gpu="sm_90",

@@ -1,7 +1,9 @@
 """The real spine, step by step: real git, ledger and files, boxes that are functions."""
 
+import io
 import json
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +15,12 @@ from farm.errors import StaleFence
 from farm.fault import Fault
 from farm.job import Accept, JobState, ParkReason
 from farm.ledger import TRACE
+from farm.mountindex import Mount
 from farm.orders import BoxResult, Diagnosis
 from farm.patch import Patch
 from farm.pipeline.stage import Stage
 from tests.integration.workers.conversion_bench import (
+    MINIGYM,
     Bench,
     Program,
     certified,
@@ -295,11 +299,11 @@ def test_the_gate_sees_the_bare_base_plus_the_patch_and_nothing_else(bench) -> N
 
 
 def test_a_box_sees_its_own_recipe_alone(bench) -> None:
-    b = bench()
+    specs: list[BoxSpec] = []
+    b = bench(pipeline=lambda spec: specs.append(spec) or converts(spec))
     b.go(JobState.CAPTURED)
-    spec = b.engine.spec(b.engine.started[0]) if b.engine.list({}) else None
-    assert spec is not None
-    assert folder(spec, "/farm/recipe").name == order_of(spec).recipe
+    assert folder(specs[0], "/farm/recipe").name == order_of(specs[0]).recipe
+    assert not (folder(specs[0], "/farm/lib") / "config").exists()
     places_scanned = json.loads(b.store.get(b.ledger.artifacts(b.id, attempt=1)["leak-scan.json"]))["places"]
     assert "recipe" in [place["name"] for place in places_scanned]
 
@@ -384,6 +388,41 @@ def test_cancelling_keeps_the_logs_and_removes_the_box(bench) -> None:
     assert b.store.get(kept["box.log"]) == b"half done\n"
     assert TRACE not in kept
     assert b.engine.list({}) == ()
+
+
+def _as_file(folder: Path, answer: bytes) -> None:
+    (folder / "src.rs").write_bytes(answer)
+
+
+def _as_crate(folder: Path, answer: bytes) -> None:
+    with tarfile.open(folder / "kernels-0.1.0.crate", "w:gz") as crate:
+        member = tarfile.TarInfo("kernels-0.1.0/src/lib.rs")
+        member.size = len(answer)
+        crate.addfile(member, io.BytesIO(answer))
+
+
+@pytest.mark.parametrize("plant", [_as_file, _as_crate])
+def test_the_hidden_answer_in_a_mount_ends_the_job_before_any_box(
+    bench, tmp_path: Path, plant: Callable[[Path, bytes], None]
+) -> None:
+    registry = tmp_path / "cargo-home" / "registry"
+    registry.mkdir(parents=True)
+    (registry / "other.rs").write_text("fn other() {}\n")
+    b = bench(ops=("silu_and_mul",), mounts=(Mount(name="cargo registry", folder=registry),))
+    hidden = MINIGYM / "src/minigym/ops/cutile_rs/silu_and_mul_kernel/kernel.rs"
+    plant(registry, hidden.read_bytes())
+    job = b.go(JobState.FAILED)
+    assert job.fault is Fault.INTEGRITY
+    assert "cargo registry" in (job.summary or "")
+    assert "silu_and_mul_kernel/kernel.rs" in (job.summary or "")
+    assert b.engine.started == []
+    assert b.trace()["where"] == "preparing"
+
+
+def test_an_op_with_a_hidden_answer_is_prepared_where_nothing_gives_it_away(bench, tmp_path: Path) -> None:
+    (tmp_path / "registry").mkdir()
+    b = bench(ops=("silu_and_mul",), mounts=(Mount(name="cargo registry", folder=tmp_path / "registry"),))
+    b.go(JobState.RUNNING)
 
 
 @pytest.fixture

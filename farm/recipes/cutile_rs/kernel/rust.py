@@ -1,13 +1,15 @@
 """Prints the operations of an entry as Rust."""
 
+import math
 from dataclasses import dataclass
 
 from farm.recipes.cutile_rs.kernel import divisibility, helpers
-from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape
+from farm.recipes.cutile_rs.kernel.helpers import Access, const_shape, tile_type
 from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout, Node
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Refusal
 from farm.recipes.cutile_rs.kernel.spelling import (
+    GIVING_TILES,
     INDENT,
     INLINABLE,
     INLINE_WIDTH,
@@ -82,7 +84,7 @@ class Printer(Spelling):
                 if self._mixed(name, pointers):
                     self.line(f"let mut {rust}_written: Token = token;")
         for node in walk(root):
-            if node.op in ("load", "store"):
+            if node.op in ("load", "store", "num_tiles"):
                 self.partition(node)
 
     @staticmethod
@@ -105,14 +107,16 @@ class Printer(Spelling):
             self.line(f"let {rust}_{part}: {type_} = {text};")
         view = self.names.fresh(f"{rust}_view")
         self.views[name] = view
-        self.line(f"let {view}: Tensor<{element}, {{ [{', '.join(extents)}] }}> =")
-        self.line(f"{INDENT}unsafe {{ make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token) }};")
+        # A written type would hide the strides from the compiler's inference.
+        made = f"make_tensor_view({rust}_base, {rust}_shape, {rust}_strides, token)"
+        self.line(f"let {view} = unsafe {{ {made} }};")
 
     def partition(self, node: Node) -> str:
         array: Array = node.attrs["array"]
-        dims = node.attrs["shape"] if node.op == "store" else node.type.shape  # type: ignore[union-attr]
+        dims = node.type.shape if node.op == "load" and node.type else node.attrs["shape"]
         codes = tuple(dim.code for dim in dims)
-        key = (array.name, codes, node.attrs["padding"] if node.op == "load" else "mut")
+        padding = node.attrs.get("padding", "None")
+        key = (array.name, codes, "mut" if node.op == "store" else padding)
         if key not in self.partitions:
             rust, element = self.views[array.name], array.dtype.code
             name = self.names.fresh(f"{self.names.array(array.name)}_tiles")
@@ -121,19 +125,18 @@ class Printer(Spelling):
             if node.op == "store":
                 self.line(f"let mut {name}: PartitionMut<{element}, {{ [{', '.join(codes)}] }}> =")
                 self.line(f"{INDENT}unsafe {{ {rust}.partition_full_mut({shape}) }};")
-            elif node.attrs["padding"] == "Zero":
+            elif padding == "Zero":
                 self.line(
                     f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});"
                 )
             else:
-                padding = node.attrs["padding"]
                 self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = make_partition_view(")
                 for argument in (
-                    rust,
+                    f"&{rust}",
                     shape,
                     f"padding::{padding}",
                     "dim_map::Identity",
-                    f"get_tensor_token({rust})",
+                    f"get_tensor_token(&{rust})",
                 ):
                     self.line(f"{INDENT}{argument},")
                 self.line(");")
@@ -157,7 +160,7 @@ class Printer(Spelling):
 
     def _define(self, node: Node, block: Block, position: int) -> None:
         text = self.expression(node)
-        if self._may_inline(node, text, block, position):
+        if not self._gives_tile(node) and self._may_inline(node, text, block, position):
             self.inline[node] = text
             return
         typed = (text, self.type(node.type))
@@ -167,6 +170,11 @@ class Printer(Spelling):
                     self.names.share(node, scope[typed])
                     return
         name = self.names.of(node)
+        if self._gives_tile(node):
+            tile = self.names.fresh(f"{name}_tile")
+            self.line(f"let {tile}: {tile_type(typed[1], ())} = {text};")
+            self.line(f"let {name}: {typed[1]} = tile_to_scalar({tile});")
+            return
         self.scopes[-1][typed] = name
         self.line(f"let {name}: {typed[1]} = {text};")
 
@@ -183,6 +191,15 @@ class Printer(Spelling):
     @staticmethod
     def _plain_scalar(node: Node) -> bool:
         return node.type is not None and not node.type.shape and node.type.dtype.code in ("i32", "bool")
+
+    def _gives_tile(self, node: Node) -> bool:
+        """Whether the expression of a scalar, which is a plain `i32` or `bool`, gives a tile of one."""
+        if node.type is None or node.type.shape or node.type.dtype.code not in ("i32", "bool"):
+            return False
+        if node.op == "compare":
+            operand = node.operands[0].type
+            return operand is not None and operand.dtype.code != "i32"
+        return node.op in GIVING_TILES
 
     def _loop(self, node: Node) -> None:
         assert node.body is not None
@@ -303,6 +320,10 @@ class Printer(Spelling):
         known: Known = node.attrs["pad"]
         element = node.attrs["array"].dtype.code
         number = known.lanes[0]
+        if math.isinf(number) or math.isnan(number):
+            return self._special_pad(float(number), element)
+        if element == "bool":
+            return "true" if number else "false"
         if element == "f32":
             return float_literal(float(number))
         if element in ("i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"):
@@ -313,6 +334,21 @@ class Printer(Spelling):
                 return scope[text, element]
         name = self.names.fresh("pad")
         self.line(f"let {name}: {element} = {text};")
+        self.scopes[-1][text, element] = name
+        return name
+
+    def _special_pad(self, number: float, element: str) -> str:
+        """A padding scalar that no literal gives: an infinity or no number."""
+        text = f"constant({float_literal(number)}, const_shape![])"
+        for scope in self.scopes:
+            if (text, element) in scope:
+                return scope[text, element]
+        tile, name = self.names.fresh("pad_tile"), self.names.fresh("pad")
+        self.line(f"let {tile}: {tile_type('f32', ())} = {text};")
+        self.line(f"let {name}: f32 = tile_to_scalar({tile});")
+        if element != "f32":
+            wide, name = name, self.names.fresh("pad")
+            self.line(f"let {name}: {element} = convert_scalar({wide});")
         self.scopes[-1][text, element] = name
         return name
 
@@ -343,5 +379,9 @@ class Printer(Spelling):
         rust, name = self.names.array(node.attrs["array"].name), self.names.of(node)
         call = self.access_call(node, node.type.shape, f"{rust}_written", ordered=True)
         read = self.names.fresh(f"{rust}_read")
-        self.line(f"let ({name}, {read}): ({self.type(node.type)}, Token) = {call};")
+        tile = self.names.fresh(f"{name}_tile") if self._gives_tile(node) else name
+        type_ = tile_type(node.type.dtype.code, tuple(dim.code for dim in node.type.shape))
+        self.line(f"let ({tile}, {read}): ({type_}, Token) = {call};")
+        if tile != name:
+            self.line(f"let {name}: {self.type(node.type)} = tile_to_scalar({tile});")
         self.line(f"{rust}_token = join_tokens(&[{rust}_token, {read}]);")

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farm.recipes.cutile_rs.crate import Build
 
 from containers.box.fake_io import ends
 from farm.acceptance import Judgement, decide
 from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, HostStep, RowStatus
+from farm.crate import Build
 from farm.fault import Fault, Owner
 from farm.gates import Basis, GateName, GateReport, Ruling
 from farm.job import Accept
