@@ -110,9 +110,7 @@ class Scene:
         )
         limits = BoxLimits(memory_bytes=self.settings.boxes.memory_bytes, cpus=float(os.cpu_count() or 1))
         toolchain = toolchains.load(self.settings.toolchain)
-        return docker_run(
-            box_spec(order, folders, BoxSettings(farm="script", toolchain=toolchain, limits=limits))
-        )
+        return docker_run(box_spec(order, folders, BoxSettings(farm="script", toolchain=toolchain, limits=limits)))
 
 
 def docker_run(spec: BoxSpec) -> list[str]:
@@ -140,15 +138,11 @@ def scene(environ: Mapping[str, str]) -> Iterator[Scene]:
     """A farm with a warm worker on a state folder of its own, and a target repo beside it; both end with it."""
     folder = Path(tempfile.mkdtemp(prefix="tilefarm-overhead-"))
     folder.chmod(0o755)
-    settings = Settings(
-        state=folder / "state", toolchain=load(environ).toolchain, limits=Limits(min_free_bytes=1)
-    )
+    settings = Settings(state=folder / "state", toolchain=load(environ).toolchain, limits=Limits(min_free_bytes=1))
     try:
         repo = folder / "repo"
         base = _make_repo(repo, _git_env(folder))
-        yield Scene(
-            folder=folder, repo=repo, base=base, settings=embedded.up(settings, wait_ready=True).settings
-        )
+        yield Scene(folder=folder, repo=repo, base=base, settings=embedded.up(settings, wait_ready=True).settings)
     finally:
         embedded.down(settings)
         shutil.rmtree(folder)

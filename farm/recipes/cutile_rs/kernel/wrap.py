@@ -34,7 +34,7 @@ def _line(text: str) -> list[str]:
     indent = len(text) - len(code)
     if code.startswith("//"):
         return _comment(code, indent)
-    if code.startswith(("#", "use ", "}")) or code.endswith(("(", "{", "[", ",", "<")) and "fn " not in code:
+    if code.startswith(("#", "use ", "}")) or (code.endswith(("(", "{", "[", ",", "<")) and "fn " not in code):
         return [text]
     if signature := _SIGNATURE.match(code):
         return _signature(text, indent, *signature.groups())
