@@ -1,7 +1,9 @@
 """The packages that a box gets: `farm` and `containers`, copied once per content and never changed."""
 
+import compileall
 import hashlib
 import os
+import py_compile
 import shutil
 import tempfile
 from pathlib import Path
@@ -30,6 +32,14 @@ def ensure_lib(folder: Path) -> Path:
         target = new / inside
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    # A box cannot write what it compiles; for another Python than ours this says nothing and does no harm.
+    compileall.compile_dir(
+        new,
+        quiet=2,
+        stripdir=str(new),
+        prependdir="/farm/lib",
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
     for parent, _, _ in os.walk(new):
         os.chmod(parent, 0o755)
     try:

@@ -12,8 +12,6 @@ from farm.job import FINAL, Job, JobState, Run
 from farm.ledger import Ledger
 from farm.op import Op
 from farm.recipe import Recipe, detect_errors, load_recipe
-from farm.report.model import build_report
-from farm.report.render import write_report
 from farm.tree import Entry, Tree
 from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
 
@@ -115,7 +113,7 @@ class FarmService:
         *,
         ledger: Ledger,
         reader: Reader,
-        sources: Sources,
+        sources: Callable[[], Sources],
         shelf: Shelf,
         inventory: Inventory,
         hooks: Hooks,
@@ -140,7 +138,7 @@ class FarmService:
             raise UsageError("every op of the target repo has a target implementation; name ops to redo them")
         attempts = looked.recipe.limits.attempts if request.attempts is None else request.attempts
         if request.push_to is not None:
-            self._sources.remote_branch(request.push_to, f"farm/{request.recipe}/{ops[0].name}")
+            self._sources().remote_branch(request.push_to, f"farm/{request.recipe}/{ops[0].name}")
         for check in self._hooks.preflight:
             check()
         run = self._ledger.submit(
@@ -189,6 +187,9 @@ class FarmService:
 
     def report(self, run: Run) -> ReportView:
         """Write the run's report as it is now."""
+        from farm.report.model import build_report
+        from farm.report.render import write_report
+
         jobs = self._ledger.jobs(run=run.id)
         attempts = {job.id: self.read.evidence(job) for job in jobs}
         traces = {job.id: self.read.trace(job) for job in jobs if job.state is not JobState.ACCEPTED}
@@ -220,8 +221,9 @@ class FarmService:
 
     def _look(self, repo: str, base: str | None, recipe_name: str) -> _Looked:
         recipe = load_recipe(self._shelf.folder(recipe_name))
-        commit = self._sources.resolve(repo, base)
-        tree = self._sources.read_commit_tree(repo, commit)
+        sources = self._sources()
+        commit = sources.resolve(repo, base)
+        tree = sources.read_commit_tree(repo, commit)
         return _Looked(recipe=recipe, commit=commit, ops=self._inventory(recipe, tree))
 
     def _jobs_called(self, name: str) -> tuple[Job, ...]:

@@ -34,16 +34,11 @@ def decide(
     if report.diagnosis is not None:
         return Decision(judgement=Judgement.REJECT, reason=report.diagnosis.summary, fault=report.diagnosis.fault)
     results = {result.gate: result for result in report.gates}
-    for gate in GateName:
-        result = results.get(gate)
-        if result is not None and result.ruling is Ruling.FAIL:
-            return Decision(
-                judgement=Judgement.REJECT, reason=f"{gate.value}: {result.summary}", fault=Fault.KERNEL
-            )
-        if result is not None and result.ruling is Ruling.INFRA:
-            return Decision(
-                judgement=Judgement.REPEAT, reason=f"{gate.value}: {result.summary}", fault=Fault.INFRA
-            )
+    failed, unjudged = _first(results, Ruling.FAIL), _first(results, Ruling.INFRA)
+    if failed is not None:
+        return Decision(judgement=Judgement.REJECT, reason=failed, fault=Fault.KERNEL)
+    if unjudged is not None:
+        return Decision(judgement=Judgement.REPEAT, reason=unjudged, fault=Fault.INFRA)
     unproven = _unsound(report, patch_sha256, results)
     if unproven is not None:
         return Decision(judgement=Judgement.REJECT, reason=unproven, fault=Fault.INTEGRITY)
@@ -52,6 +47,12 @@ def decide(
         names = ", ".join(gate.value for gate in missing)
         return Decision(judgement=Judgement.AWAIT_GPU, reason=f"{names} not measured: a GPU worker finishes it")
     return Decision(judgement=Judgement.LAND, reason="all three gates passed")
+
+
+def _first(results: dict[GateName, GateResult], ruling: Ruling) -> str | None:
+    """The first gate with this ruling and what it says, or None."""
+    found = (results[gate] for gate in GateName if gate in results and results[gate].ruling is ruling)
+    return next((f"{result.gate.value}: {result.summary}" for result in found), None)
 
 
 def _passed(result: GateResult | None, accept: Accept, certifiable: bool) -> bool:

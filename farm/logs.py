@@ -23,6 +23,7 @@ class Action(StrEnum):
     RECONCILED = "reconciled"  #: jobs were enqueued that had stood still
     RECONCILE_FAILED = "reconcile_failed"  #: the reconciler could not look this time
     REAPED = "reaped"  #: orphan boxes were removed
+    CLEANUP_FAILED = "cleanup_failed"  #: something could not be removed this time; reaping will find it
     SERVICE_STARTED = "service_started"  #: a worker service began
     SERVICE_STOPPED = "service_stopped"  #: a worker service ended
     WORKER_RESTARTED = "worker_restarted"  #: the worker process had died or was deaf

@@ -3,6 +3,7 @@
 import fcntl
 import math
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,20 +11,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from containers.box.files import read_json, write_json
 from containers.classify import BoxExit, Ending, classify
 from containers.engine import BoxStatus, Engine
 from containers.spec import BoxFolders, BoxSettings, box_name, box_spec
 from farm.orders import BoxOrder
+from workers.aside import aside
 
 #: A box that was killed or vanished is started again on the same folders, so it resumes at its stage.
 MOST_STARTS = 3
 #: A box program that has not touched its heartbeat for so long hangs.
 HEARTBEAT_LIMIT_S = 120.0
 #: A young box is watched this long within one step, so that a short one costs no further message.
-WATCH_S = 1.5
+WATCH_S = 2.5
+#: While watched, the engine is asked this often how the box is, and the folder this often for its result.
+ASK_S, SEEK_S = 0.3, 0.005
+#: For a box that is ended from outside; one that has written its result has nothing left to do.
 GRACE_S = 5.0
 #: A program that has written its result ends by itself within this time, or is ended.
-END_S = 2.0
+END_S = 0.5
 
 
 class Sight(StrEnum):
@@ -45,6 +51,16 @@ class Look:
     status: BoxStatus | None = None
     ending: Ending | None = None  #: for BROKEN and HANGS
     log: str = ""  #: last lines of its output, when it ended
+    age_s: float = 0.0  #: for RUNNING
+
+
+@dataclass(frozen=True, kw_only=True)
+class _End:
+    """How a box with a result ended."""
+
+    exit_code: int | None  #: None: it still ran
+    oom_killed: bool
+    log: str  #: last lines of its output
 
 
 class Boxes:
@@ -55,15 +71,17 @@ class Boxes:
         self._engine = engine
         self._settings = settings
         self._lock = lock
-        self._most = most
+        self.most = most
+        self._removals: dict[str, threading.Thread] = {}  # under way, by box
 
     def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
         """Start the order's box unless it was, and see how it does. Raises EngineUnavailable.
 
-        After DONE, BROKEN and HANGS nothing of the box runs any more.
+        After DONE, BROKEN and HANGS nothing of the box runs.
         """
         name = box_name(self._settings.farm, order)
         done = folders.out / result
+        self._await_removal(name)
         status = self._engine.inspect(name)
         if status is None and not os.path.lexists(done):
             if _starts(folders.order) >= MOST_STARTS:
@@ -80,16 +98,17 @@ class Boxes:
             if silent_s > HEARTBEAT_LIMIT_S:
                 return self._stop(name, status, f"no sign of life for {silent_s:.0f} s")
             if age_s > 2 * WATCH_S or time.monotonic() > deadline:
-                return Look(sight=Sight.RUNNING, name=name, status=status)
-            time.sleep(0.05)
-            status = self._engine.inspect(name)
+                return Look(sight=Sight.RUNNING, name=name, status=status, age_s=age_s)
+            if not _appears(done, ASK_S):
+                status = self._engine.inspect(name)
         if os.path.lexists(done):
-            return self._done(name, status)
+            return self._done(name, status, folders)
         return self._ended(name, status, folders)
 
     def remove(self, order: BoxOrder) -> str:
         """Remove the order's box; the last lines of its output."""
         name = box_name(self._settings.farm, order)
+        self._await_removal(name)
         status = self._engine.inspect(name)
         log = self._engine.logs(name, tail=200) if status is not None else ""
         self._engine.remove(name, grace_s=GRACE_S)
@@ -98,21 +117,48 @@ class Boxes:
     def _start(self, order: BoxOrder, folders: BoxFolders) -> BoxStatus | None:
         with _locked(self._lock):
             mine = self._engine.list({"farm": self._settings.farm})
-            if sum(box.running for box in mine) >= self._most:
+            if sum(box.running for box in mine) >= self.most:
                 return None
             status = self._engine.ensure(box_spec(order, folders, self._settings))
             _count_start(folders.order)
             return status
 
-    def _done(self, name: str, status: BoxStatus | None) -> Look:
+    def _done(self, name: str, status: BoxStatus | None, folders: BoxFolders) -> Look:
+        """The result is written last, so what is left of the box is ended without grace.
+
+        Nothing of it may run while its folders are read. One that has ended is removed beside the step; its
+        end is written down before, for whoever looks again after a crash.
+        """
         deadline = time.monotonic() + END_S
         while status is not None and status.running and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(2 * SEEK_S)
             status = self._engine.inspect(name)
-        log = self._engine.logs(name, tail=200) if status is not None else ""
-        if status is not None and status.running:
-            self._engine.remove(name, grace_s=GRACE_S)
-        return Look(sight=Sight.DONE, name=name, status=status, log=log)
+        record = folders.order.with_suffix(".end")
+        if status is not None:
+            log = self._engine.logs(name, tail=200)
+            write_json(record, _End(exit_code=status.exit_code, oom_killed=status.oom_killed, log=log))
+            if status.running:
+                self._engine.remove(name, grace_s=0)
+            else:
+                self._removals[name] = aside(lambda: self._engine.remove(name, grace_s=0))
+        if not record.exists():
+            return Look(sight=Sight.DONE, name=name)
+        end = read_json(record, _End)
+        status = BoxStatus(
+            name=name,
+            running=False,
+            exit_code=end.exit_code,
+            oom_killed=end.oom_killed,
+            started_at=None,
+            labels={},
+        )
+        return Look(sight=Sight.DONE, name=name, status=status, log=end.log)
+
+    def _await_removal(self, name: str) -> None:
+        """A retry may give a box the name of one that is being removed."""
+        self._removals = {key: thread for key, thread in self._removals.items() if thread.is_alive()}
+        if name in self._removals:
+            self._removals.pop(name).join()
 
     def _stop(self, name: str, status: BoxStatus, summary: str) -> Look:
         log = self._engine.logs(name, tail=200)
@@ -128,6 +174,16 @@ class Boxes:
         if again:
             return Look(sight=Sight.RUNNING, name=name, status=status)
         return Look(sight=Sight.BROKEN, name=name, status=status, ending=ending, log=log)
+
+
+def _appears(path: Path, limit_s: float) -> bool:
+    """Whether the path is there, now or within the time."""
+    end = time.monotonic() + limit_s
+    while not os.path.lexists(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(SEEK_S)
+    return True
 
 
 def _heartbeat_age_s(out: Path) -> float:

@@ -16,7 +16,7 @@ from containers.spec import BoxFolders
 from farm.acceptance import Judgement, decide
 from farm.capture import read_tree
 from farm.codec import encode
-from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent
+from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent, RepositoryError
 from farm.events import GateRuled
 from farm.fault import Fault
 from farm.gates import GateReport
@@ -28,7 +28,7 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore
-from workers.boxes import Boxes, Sight
+from workers.boxes import Boxes, Look, Sight
 from workers.landing import Landing, land
 from workers.leavings import broken, ended, keep, read_record, stages
 from workers.places import Places, jobs_folder, places
@@ -39,8 +39,15 @@ from workers.traces import write_trace
 from workers.workspace import visible, write_box_tree
 
 PATCH = "patch"
-BOX_FULL_S = 1.0
-POLL_S = 1.0
+#: A job that waits for its turn is asked again after a base time and so much more for each job that waits as well:
+#: a free place is found at once by somebody, and many waiting jobs cost no more than a few.
+TURN_S, TURN_EACH_S = 1.0, 0.2
+#: States in which a job has a box or is about to have one.
+AT_WORK = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING)
+#: Jobs that are prepared while all boxes are taken, so that a free place is filled at once.
+AHEAD = 2
+#: A running box is looked at after this share of its age, and within these bounds, seconds.
+POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
 #: Waits before a push is tried again, after a remote that did not take it and after one that did not answer.
 REFUSED_WAITS_S = (2.0,)
@@ -81,7 +88,7 @@ class Conversion:
         """See Spine."""
         match job.state:
             case JobState.QUEUED:
-                return Advance(to=JobState.PREPARING)
+                return self._take_turn()
             case JobState.PREPARING:
                 return self._prepare(job)
             case JobState.RUNNING:
@@ -93,7 +100,6 @@ class Conversion:
             case JobState.LANDING:
                 return self._land(job, hold)
             case JobState.AWAITING_GPU:
-                self._remove_boxes(places(self._state, job))
                 return Wait(after_s=WAITING_S)
             case JobState.PARKED:
                 return self._unpark(job)
@@ -104,6 +110,12 @@ class Conversion:
         """See Spine."""
         recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
         return dict(recipe.executors)
+
+    def _take_turn(self) -> StepOutcome:
+        counts = self._ledger.counts((JobState.QUEUED, *AT_WORK))
+        if sum(counts[state] for state in AT_WORK) < self._boxes.most + AHEAD:
+            return Advance(to=JobState.PREPARING)
+        return Wait(after_s=TURN_S + TURN_EACH_S * counts[JobState.QUEUED])
 
     def _prepare(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
@@ -121,7 +133,7 @@ class Conversion:
         folders = self._folders(order, at.workspace, at.out, at.order)
         look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return _poll(look)
         artifacts = keep(self._store, at.out, look)
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
@@ -140,7 +152,6 @@ class Conversion:
 
     def _set_up_gate(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
-        self._remove_boxes(at)
         run = self._ledger.run(job.run)
         subject = self._preparer.subject(run, job)
         patch = self._patch(job)
@@ -171,7 +182,7 @@ class Conversion:
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
         look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
-            return Wait(after_s=POLL_S if look.sight is Sight.RUNNING else BOX_FULL_S)
+            return _poll(look)
         artifacts = keep(self._store, at.gate_out, look, prefix="gate-")
         if look.sight is not Sight.DONE:
             return broken(look, artifacts)
@@ -196,7 +207,6 @@ class Conversion:
                 return Failed(fault=decision.fault or Fault.KERNEL, summary=decision.reason, notes=notes)
 
     def _land(self, job: Job, hold: Hold) -> StepOutcome:
-        self._remove_boxes(places(self._state, job))
         run = self._ledger.run(job.run)
         subject = self._preparer.subject(run, job)
         artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
@@ -220,7 +230,7 @@ class Conversion:
         hold.check()
         try:
             landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
-        except RemoteRefused as error:
+        except (RemoteRefused, RepositoryError) as error:
             return _not_taken(places(self._state, job), error)
         notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
         return Advance(to=JobState.ACCEPTED, notes=notes)
@@ -288,11 +298,17 @@ class Conversion:
         return self._store.get(traces[-1]) if traces else None
 
 
+def _poll(look: Look) -> Wait:
+    if look.sight is Sight.FULL:
+        return Wait(after_s=TURN_S)
+    return Wait(after_s=min(POLL_MOST_S, max(POLL_LEAST_S, POLL_SHARE * look.age_s)))
+
+
 def _said(notes: Notes, summary: str) -> Notes:
     return Notes(artifacts=notes.artifacts, gates=notes.gates, events=notes.events, summary=summary)
 
 
-def _not_taken(at: Places, error: RemoteRefused) -> StepOutcome:
+def _not_taken(at: Places, error: RemoteRefused | RepositoryError) -> StepOutcome:
     """Ask again, the patch being proven and kept, or give up; nothing of the conversion is repeated."""
     waits = SILENT_WAITS_S if isinstance(error, RemoteSilent) else REFUSED_WAITS_S
     tried = at.pushes.stat().st_size if at.pushes.exists() else 0

@@ -17,12 +17,15 @@ from farm.orders import BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import Recipe, load_recipe
 from farm.recipes import Conversion, load
-from farm.tree import Entry
+from farm.tree import Entry, sha256
 from workers.gitrepo import Git
 from workers.leaks import LeakScanner
 from workers.places import Places
 from workers.repositories import Repositories
 from workers.workspace import foreign_objects, give_to_box, make_workspace, visible
+
+#: Subjects that a process remembers: a job's steps follow each other, and jobs of a run share their base.
+REMEMBERED = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +62,20 @@ class Preparer:
         self._environ = environ
         self._min_free_bytes = min_free_bytes
         self._gpu = gpu
+        self._subjects: dict[tuple[str, ...], Subject] = {}
 
     def subject(self, run: Run, job: Job) -> Subject:
         """The job's subject. Raises UnknownOp, RepositoryError, ConfigurationError."""
         folder = self._recipes / run.recipe
+        written = sha256((folder / "recipe.toml").read_bytes())
+        key = (run.repo, run.base, run.recipe, written, job.op)
+        if key not in self._subjects:
+            while len(self._subjects) >= REMEMBERED:
+                del self._subjects[next(iter(self._subjects))]
+            self._subjects[key] = self._derive(run, job, folder)
+        return self._subjects[key]
+
+    def _derive(self, run: Run, job: Job, folder: Path) -> Subject:
         recipe = load_recipe(folder)
         conversion = load(recipe.conversion, recipe.layout)
         tree: dict[str, Entry] = self._repositories.read_commit_tree(run.repo, run.base)

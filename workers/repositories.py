@@ -34,6 +34,7 @@ class Repositories:
         self._state = state
         self._git = at
         self._builtin = builtin
+        self._seen: set[tuple[Path, str]] = set()  # commits of mirrors; a mirror loses none
 
     def resolve(self, repo: str, revision: str | None) -> str:
         """The full id of a revision; None is the repo's default branch. Fetches unless the id is known.
@@ -69,7 +70,7 @@ class Repositories:
             return write_commit(self._git, mirror, ref, tree, parent, message, author, when_s)
 
     def remote_branch(self, to: str, branch: str) -> str | None:
-        """The id that a branch has in a remote now, or None. Raises RemoteSilent when it cannot be asked."""
+        """The id that a branch has in a remote now, or None. Raises RemoteSilent, RepositoryError."""
         return self._remote(to, branch)[0]
 
     def push(self, repo: str, commit: str, branch: str, to: str | None, expect: str | None) -> None:
@@ -115,7 +116,13 @@ class Repositories:
         return str(path)
 
     def _has(self, mirror: Path, commit: str) -> bool:
-        return mirror.exists() and self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status == 0
+        if not mirror.exists():
+            return False
+        if (mirror, commit) not in self._seen:
+            if self._git.run(mirror, "cat-file", "-e", f"{commit}^{{commit}}").status != 0:
+                return False
+            self._seen.add((mirror, commit))
+        return True
 
     def _known(self, repo: str, commit: str) -> Path:
         mirror = self._mirror(repo)
@@ -167,7 +174,13 @@ class Repositories:
         raise RepositoryError(f"{_shown(repo)} has no default branch; give --base")
 
     def _remote(self, to: str, branch: str) -> tuple[str | None, str | None]:
-        done = self._git.run(None, "ls-remote", "--symref", self.location(to), "HEAD", f"refs/heads/{branch}")
+        try:
+            place = self.location(to)
+        except RepositoryError:
+            raise RepositoryError(
+                f"{_shown(to)!r} is neither a git URL nor a path that exists; check --push-to"
+            ) from None
+        done = self._git.run(None, "ls-remote", "--symref", place, "HEAD", f"refs/heads/{branch}")
         if done.status != 0:
             raise RemoteSilent(f"{_shown(to)} does not answer: {self._words(to, done)}; check --push-to")
         now, default = None, None

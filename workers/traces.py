@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import TypeVar
 
-from farm.codec import CodecError, decode, encode
+from containers.box.files import parse_json
+from farm.codec import CodecError, encode
 from farm.gates import GateReport
 from farm.job import Job
 from farm.ledger import Ledger
@@ -46,8 +47,8 @@ def _load(store: ArtifactStore, digest: str | None, kind: type[T]) -> T | None:
     if digest is None:
         return None
     try:
-        return decode(kind, json.loads(store.get(digest)))
-    except (CodecError, ValueError):
+        return parse_json(store.get(digest), kind)
+    except CodecError:
         return None
 
 

@@ -77,7 +77,7 @@ def foreign_objects(at: Git, workspace: Workspace) -> tuple[ForeignObject, ...]:
     inner = workspace.folder / ".git"
     found = list_objects(at, inner)
     foreign = sorted(found.keys() - reachable(at, inner, workspace.commit))
-    contents = read_objects(at, inner, foreign)
+    contents = read_objects(at, inner, foreign) if foreign else {}
     return tuple(
         ForeignObject(id=name, kind=found[name], sha256=sha256(contents[name]), data=contents[name])
         for name in foreign

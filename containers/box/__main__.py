@@ -36,11 +36,13 @@ def main() -> None:
                     out=out,
                     toolchain=toolchain,
                 )
+                append_event(out, "box_done", purpose=order.purpose)
                 write_json(out / "result.json", result)
             case Purpose.GATE:
                 io = LocalBoxIO(workspace=workspace, out=out, toolchain=toolchain, log=out / "logs" / "gate.log")
-                write_json(out / "gates.json", conversion.judge(order, io))
-        append_event(out, "box_done", purpose=order.purpose)
+                report = conversion.judge(order, io)
+                append_event(out, "box_done", purpose=order.purpose)
+                write_json(out / "gates.json", report)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def parse_json(data: bytes, kind: type[T]) -> T:
     """The record that JSON text describes. Raises CodecError when it is not one."""
     try:
         return decode(kind, json.loads(data))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CodecError(f"not JSON: {error}") from error
 
 

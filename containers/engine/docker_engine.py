@@ -51,16 +51,15 @@ class DockerEngine:
     def ensure(self, spec: BoxSpec) -> BoxStatus:
         """Create and start the box, or adopt the one that has its name."""
         with _answers("create a box"):
-            found = self._inspect(spec.name)
-            if found is None:
-                self._create(spec)
+            made = self._create(spec)
+            found = None if made else self._inspect(spec.name)
+            if found is not None:
+                self._refuse_stranger(spec, found)
+            if made or (found is not None and found["State"]["Status"] == "created"):
+                self._start(spec.name)
                 found = self._inspect(spec.name)
             if found is None:
                 raise EngineUnavailable(f"the engine made box {spec.name} and lost it; try again")
-            self._refuse_stranger(spec, found)
-            if found["State"]["Status"] == "created":
-                self._start(spec.name)
-                found = self._inspect(spec.name) or found
         return _status(found)
 
     def inspect(self, name: str) -> BoxStatus | None:
@@ -70,10 +69,11 @@ class DockerEngine:
         return None if found is None else _status(found)
 
     def remove(self, name: str, *, grace_s: float) -> None:
-        """Stop it, kill it after the grace, remove it; nothing happens when it is gone."""
+        """Stop it, kill it after the grace (at once without one), remove it; nothing happens when it is gone."""
         with _answers("remove a box"):
-            with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
-                self._client().stop(name, timeout=max(0, round(grace_s)))
+            if grace_s > 0:
+                with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
+                    self._client().stop(name, timeout=max(1, round(grace_s)))
             try:
                 self._client().remove_container(name, force=True, v=True)
             except docker.errors.NotFound:
@@ -132,31 +132,43 @@ class DockerEngine:
             return None
         return found
 
-    def _create(self, spec: BoxSpec) -> None:
-        """Create it; a name that exists by now is as good, be it by another worker or by a lost answer."""
-        image, mounts = spec.image, spec.mounts
-        if image is None:
-            own = self._embedded()
-            image, mounts = own.tag, (*own.mounts, *spec.mounts)
+    def _create(self, spec: BoxSpec) -> bool:
+        """Whether it was made now. A name that exists is as good: another worker made it or an answer was lost."""
         try:
-            self._client().create_container(
-                image,
-                command=list(spec.argv),
-                name=spec.name,
-                user=self._user,
-                environment=dict(spec.env),
-                labels=dict(spec.labels),
-                working_dir=spec.workdir,
-                network_disabled=True,
-                detach=True,
-                host_config=self._host_config(spec, mounts),
-            )
+            try:
+                self._ask_for(spec)
+            except docker.errors.ImageNotFound:
+                if spec.image is not None:
+                    raise
+                self._import_own()
+                self._ask_for(spec)
         except docker.errors.APIError as error:
             if error.status_code != 409:
                 raise
+            return False
         except requests.exceptions.ReadTimeout:
             if self._inspect(spec.name) is None:
                 raise
+            return False
+        return True
+
+    def _ask_for(self, spec: BoxSpec) -> None:
+        image, mounts = spec.image, spec.mounts
+        if image is None:
+            own = self._own()
+            image, mounts = own.tag, (*own.mounts, *spec.mounts)
+        self._client().create_container(
+            image,
+            command=list(spec.argv),
+            name=spec.name,
+            user=self._user,
+            environment=dict(spec.env),
+            labels=dict(spec.labels),
+            working_dir=spec.workdir,
+            network_disabled=True,
+            detach=True,
+            host_config=self._host_config(spec, mounts),
+        )
 
     def _host_config(self, spec: BoxSpec, mounts: tuple[Mount, ...]) -> Any:
         limits = spec.limits
@@ -213,15 +225,14 @@ class DockerEngine:
                 f"a container {spec.name} with other labels is in the way; docker rm -f {spec.name} removes it"
             )
 
-    def _embedded(self) -> EmbeddedImage:
+    def _own(self) -> EmbeddedImage:
         if self._image is None:
             self._image = embedded()
-        try:
-            self._client().inspect_image(self._image.tag)
-        except docker.errors.ImageNotFound:
-            repository, tag = self._image.tag.split(":")
-            self._client().import_image_from_data(self._image.tar, repository=repository, tag=tag)
         return self._image
+
+    def _import_own(self) -> None:
+        repository, tag = self._own().tag.split(":")
+        self._client().import_image_from_data(self._own().tar, repository=repository, tag=tag)
 
 
 @contextlib.contextmanager

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from drivers.service import FarmService
 from farm.views import DoctorView, ServiceView, ToolchainView
+
+if TYPE_CHECKING:
+    from drivers.service import FarmService
 
 
 class Host(Protocol):
@@ -64,7 +66,7 @@ class ToolchainHouse(Protocol):
 class ServiceMaker(Protocol):
     """Makes the service."""
 
-    def __call__(self, *, embedded: bool = True) -> FarmService:
+    def __call__(self, *, embedded: bool = True) -> "FarmService":
         """`embedded`: its submits start the embedded farm, if the settings name no broker."""
 
 

@@ -1,16 +1,18 @@
-"""`farm ir`: read and compare Tile IR texts, as `tileirdisasm` prints them."""
+"""`farm ir`: read and compare Tile IR texts, as `tileirdisasm` prints them. Other commands do not load this."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from farm import codec
 from farm.errors import TileIRError, UsageError
-from farm.tileir import Comparison, compare, parse, print_module
-from farm.tileir.model import Module
-from farm.tileir.report import DiffView, ShowView, diff_view, show_view
+
+if TYPE_CHECKING:
+    from farm.tileir import Comparison
+    from farm.tileir.model import Module
+    from farm.tileir.report import DiffView, ShowView
 
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 _Gpu = Annotated[
@@ -36,6 +38,9 @@ def build_group() -> typer.Typer:
         as_json: _Json = False,
     ) -> None:
         """Say whether two kernels do, may do and promise the same: exit 0 same, 1 different, 2 unreadable."""
+        from farm.tileir import compare
+        from farm.tileir.report import diff_view
+
         comparison = compare(_read(reference), _read(candidate), gpu=gpu)
         view = diff_view(str(reference), str(candidate), comparison)
         _emit(view, render_diff(view), as_json)
@@ -47,6 +52,9 @@ def build_group() -> typer.Typer:
         as_json: _Json = False,
     ) -> None:
         """Print a Tile IR text in the canonical form, each operation with the source line it came from."""
+        from farm.tileir import print_module
+        from farm.tileir.report import show_view
+
         module = _read(file)
         view = show_view(str(file), module, print_module(module))
         _emit(view, view.text.rstrip("\n"), as_json)
@@ -54,7 +62,7 @@ def build_group() -> typer.Typer:
     return group
 
 
-def render_diff(view: DiffView) -> str:
+def render_diff(view: "DiffView") -> str:
     """A comparison in words."""
     lines = [_verdict(view.comparison, view.assumes_values)]
     if view.comparison.difference is not None:
@@ -66,7 +74,7 @@ def render_diff(view: DiffView) -> str:
     return "\n".join(lines)
 
 
-def _verdict(comparison: Comparison, assumes_values: bool) -> str:
+def _verdict(comparison: "Comparison", assumes_values: bool) -> str:
     if not comparison.same:
         return "different"
     if not comparison.rules:
@@ -78,7 +86,9 @@ def _index(to: int | None) -> str:
     return "unused" if to is None else str(to)
 
 
-def _read(path: Path) -> Module:
+def _read(path: Path) -> "Module":
+    from farm.tileir import parse
+
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -91,5 +101,5 @@ def _read(path: Path) -> Module:
         raise error.at(str(path)) from None
 
 
-def _emit(view: DiffView | ShowView, text: str, as_json: bool) -> None:
+def _emit(view: "DiffView | ShowView", text: str, as_json: bool) -> None:
     typer.echo(json.dumps(codec.encode(view), indent=2) if as_json else text)

@@ -9,9 +9,7 @@ from drivers.cli.context import Wiring, wiring
 from drivers.cli.options import AsJson, JobName
 from drivers.cli.output import emit
 from drivers.cli.tables import job_text
-from drivers.reading import event_line, event_view
 from farm.job import FINAL, WAITING, Job
-from farm.report.render import trace_markdown
 
 POLL_S = 0.5
 
@@ -56,11 +54,15 @@ def diagnose(context: typer.Context, job: JobName, as_json: AsJson = False) -> N
         text = f"{found.id} is accepted: {found.commit} on {found.branch}"
         emit(view, as_json=as_json, render=lambda: Text(text))
         return
+    from farm.report.render import trace_markdown
+
     body = trace_markdown(view.trace)
     emit(view, as_json=as_json, render=lambda: Text(body.rstrip()))
 
 
 def _follow(wires: Wiring, job: Job) -> None:
+    from drivers.reading import event_line, event_view
+
     read = wires.service(embedded=False).read
     after = 0
     try:

@@ -1,4 +1,9 @@
-"""The real things that commands work with, made from the settings when they are first needed."""
+"""The real things that commands work with, made from the settings when they are first needed.
+
+They are imported then too: SDKs and the database library take longer to load than most commands to run.
+"""
+
+from __future__ import annotations
 
 import glob
 import os
@@ -8,31 +13,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from containers import toolchain
-from containers.engine.probe import probe
-from containers.toolchain.install import Sources, install
-from drivers import doctor, embedded
 from drivers.cli.context import Wiring
-from drivers.places import places
-from drivers.reading import Reader
-from drivers.service import FarmService, FolderShelf, Hooks
-from farm import logs, recipes
-from farm import settings as farm_settings
 from farm.data import builtin_repos, config_folder
 from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
-from farm.ledger import Ledger
-from farm.recipe import detect_errors
-from farm.settings import Settings, dump
-from farm.store import FolderStore
 from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
-from workers.app import open_queue
-from workers.gitrepo import Git
-from workers.redis_link import RedisLink
-from workers.repositories import Repositories
-from workers.runtime import Runtime
-from workers.service import Service
-from workers.tasks import advance
+
+if TYPE_CHECKING:
+    from containers import toolchain
+    from drivers.service import FarmService
+    from farm.ledger import Ledger
+    from farm.op import Op
+    from farm.recipe import Recipe
+    from farm.settings import Settings
+    from farm.tree import Tree
+    from workers.repositories import Repositories
 
 
 def real_wiring(environ: Mapping[str, str]) -> Wiring:
@@ -60,21 +56,32 @@ class Machine:
     @cached_property
     def settings(self) -> Settings:
         """See farm.settings.load."""
-        return farm_settings.load(self._environ)
+        from farm import settings
+
+        return settings.load(self._environ)
 
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger of the settings."""
+        from farm.ledger import Ledger
+
         return Ledger(self.settings.ledger_url)
 
     @cached_property
     def repositories(self) -> Repositories:
         """The target repos of the state folder."""
+        from workers.gitrepo import Git
+        from workers.repositories import Repositories
+
         at = Git(self.settings.state / "git.config", self._environ)
         return Repositories(self.settings.state, at, builtin_repos())
 
     def service(self, *, embedded: bool = True) -> FarmService:
         """The service; see ServiceMaker."""
+        from drivers.reading import Reader
+        from drivers.service import FarmService, FolderShelf, Hooks
+        from farm.store import FolderStore
+
         state = self.settings.state
         checks: list[Callable[[], object]] = [self._need_space, self._need_engine, self._need_toolchain]
         if embedded:
@@ -84,9 +91,9 @@ class Machine:
             reader=Reader(
                 ledger=self.ledger, store=FolderStore(self.settings.artifacts), reports=state / "reports"
             ),
-            sources=self.repositories,
+            sources=lambda: self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
-            inventory=lambda recipe, tree: recipes.load(recipe.conversion, recipe.layout).inventory(tree),
+            inventory=_inventory,
             hooks=Hooks(
                 preflight=checks,
                 nudge=self._nudge if embedded else lambda _: None,
@@ -97,6 +104,10 @@ class Machine:
 
     def advance(self) -> Callable[[str], float | None]:
         """One step of a job, in this process."""
+        from drivers import embedded
+        from workers.runtime import Runtime
+        from workers.tasks import advance
+
         runtime = Runtime(embedded.connected(self.settings))
 
         def take(job_id: str) -> float | None:
@@ -111,10 +122,16 @@ class Machine:
 
     def stopped(self) -> bool:
         """Whether the embedded farm does not run; with a broker of its own, workers may be anywhere."""
+        from drivers import embedded
+
         return self.settings.broker.url is None and not embedded.status(self.settings).running
 
     def doctor(self) -> DoctorView:
         """All checks of this machine."""
+        from drivers import doctor
+        from drivers.service import FolderShelf
+        from farm.recipe import detect_errors
+
         state = self.settings.state
         shelf = FolderShelf(config_folder() / "recipes")
         rust = "install Rust (https://rustup.rs); only `farm toolchain install` needs it"
@@ -141,6 +158,8 @@ class Machine:
         return self.settings.limits.min_free_bytes
 
     def _toolchain(self) -> toolchain.Toolchain:
+        from containers import toolchain
+
         return toolchain.load(self.settings.toolchain)
 
     def _versions(self) -> Mapping[str, str]:
@@ -150,10 +169,15 @@ class Machine:
             return {}
 
     def _check_engine(self) -> CheckView:
+        from containers.engine.probe import probe
+        from drivers import doctor
+
         found = probe(self._environ)
         return doctor.engine(found.facts, found.problem, found.next_step)
 
     def _need_engine(self) -> None:
+        from containers.engine.probe import probe
+
         found = probe(self._environ)
         if not found.answers:
             raise EngineUnavailable(f"no container engine answers: {found.problem}; {found.next_step}")
@@ -171,20 +195,30 @@ class Machine:
             )
 
     def _need_workers(self) -> None:
+        from drivers import embedded
+
         if self.settings.broker.url is None:
             embedded.up(self.settings)
 
     def _need_broker(self) -> None:
+        from workers.redis_link import RedisLink
+
         if self.settings.broker.url is not None:
             RedisLink(self.settings.broker.url).ping()
 
     def _broker_problems(self) -> tuple[str, ...] | None:
+        from drivers import embedded
+        from workers.redis_link import RedisLink
+
         now = embedded.status(self.settings)
         if self.settings.broker.url is None and not now.redis_answers:
             return None
         return RedisLink(now.settings.broker.url or "").problems()
 
     def _nudge(self, job_ids: Sequence[str]) -> None:
+        from drivers import embedded
+        from workers.app import open_queue
+
         queue = open_queue(embedded.connected(self.settings))
         try:
             for job_id in job_ids:
@@ -202,22 +236,35 @@ class EmbeddedHost:
 
     def up(self) -> ServiceView:
         """See Host."""
+        from drivers import embedded
+
         embedded.up(self._settings, wait_ready=True)
         return self.status()
 
     def down(self) -> ServiceView:
         """See Host."""
+        from drivers import embedded
+
         embedded.down(self._settings)
         return self.status()
 
     def status(self) -> ServiceView:
         """See Host."""
+        from drivers import embedded
+
         now = embedded.status(self._settings)
         tasks = self._settings.worker.concurrency or os.cpu_count() or 1
         return ServiceView(running=now.running, state_folder=str(now.state), workers=tasks if now.running else 0)
 
     def work(self) -> int:
         """See Host."""
+        from drivers import embedded
+        from drivers.places import places
+        from farm import logs
+        from farm.settings import dump
+        from workers.redis_link import RedisLink
+        from workers.service import Service
+
         full = embedded.connected(self._settings)
         RedisLink(full.broker.url or "").ping()
         logs.configure()
@@ -240,6 +287,8 @@ class UserToolchain:
 
     def status(self) -> ToolchainView:
         """See ToolchainHouse."""
+        from containers import toolchain
+
         try:
             found = toolchain.load(self._path)
         except ToolchainMissing:
@@ -250,8 +299,16 @@ class UserToolchain:
 
     def install(self, say: Callable[[str], None]) -> ToolchainView:
         """See ToolchainHouse."""
+        from containers.toolchain.install import Sources, install
+
         install(self._path.parent, Sources.packaged(), self._environ, say)
         return self.status()
+
+
+def _inventory(recipe: Recipe, tree: Tree) -> tuple[Op, ...]:
+    from farm import recipes
+
+    return recipes.load(recipe.conversion, recipe.layout).inventory(tree)
 
 
 def _free_bytes(folder: Path) -> int:

@@ -139,6 +139,18 @@ class Runs(Part):
             updated_at=max((row.latest for row in rows), default=run.created_at),
         )
 
+    def counts(self, states: Collection[JobState]) -> dict[JobState, int]:
+        """How many jobs of all runs are in each of these states."""
+        table = schema.jobs
+        query = (
+            select(table.c.state, func.count().label("number"))
+            .where(table.c.state.in_([state.value for state in states]))
+            .group_by(table.c.state)
+        )
+        with self._database.read() as connection:
+            found = {JobState(row.state): row.number for row in connection.execute(query)}
+        return {state: found.get(state, 0) for state in states}
+
     def moving(self) -> int:
         """How many jobs have something to do now: not final, and not waiting unless to be cancelled."""
         table = schema.jobs

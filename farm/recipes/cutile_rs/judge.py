@@ -12,7 +12,7 @@ from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.inventory import inventory
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS, analyse
 from farm.recipes.cutile_rs.stages.host import judged
-from farm.recipes.cutile_rs.stages.kernel import check_rule
+from farm.recipes.cutile_rs.stages.kernel import check_host_file, check_rule
 from farm.recipes.cutile_rs.stages.proof import Proof, prove
 from farm.recipes.cutile_rs.stages.tools import load, place, tool_failed
 
@@ -80,14 +80,15 @@ def _gate(gate: GateName, text: str, complete: bool, proof: Proof) -> GateResult
 
 def _rule(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> GateReport | None:
     package = find_package(read_tree(io.workspace), layout)
-    kernel = io.workspace / package.target_folder / f"{op.name}_kernel" / "kernel.rs"
-    if not kernel.is_file():
-        return _undone(Fault.AGENT, f"there is no {op.name}_kernel/kernel.rs", "the patch must hold it")
-    found = check_rule(io, kernel)
-    if isinstance(found, ProcessResult):
-        return _from_reply(tool_failed("tilefarm-kc check", found))
-    if found:
-        return _undone(Fault.KERNEL, f"coding rule: {place(found[0])}", found[0].advice or "follow the rule")
+    folder = io.workspace / package.target_folder / f"{op.name}_kernel"
+    for name, check in (("kernel.rs", check_rule), ("ffi.rs", check_host_file)):
+        if not (folder / name).is_file():
+            return _undone(Fault.AGENT, f"there is no {op.name}_kernel/{name}", "the patch must hold it")
+        found = check(io, folder / name)
+        if isinstance(found, ProcessResult):
+            return _from_reply(tool_failed("tilefarm-kc check", found))
+        if found:
+            return _undone(Fault.KERNEL, f"coding rule: {place(found[0])}", found[0].advice or "follow the rule")
     return None
 
 

@@ -2,68 +2,25 @@
 
 import json
 import os
-import sqlite3
+import shutil
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from containers.engine.probe import probe
+from tests.farm_command import ROOT, FarmCommand
 
-ROOT = Path(__file__).parents[3]
 GIB = 2**30
 
 
-class FarmCommand:
-    """Runs `farm` with a state folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.state = folder / "state"
-        self._env = {
-            **{k: v for k, v in os.environ.items() if not k.startswith("TILEFARM_")},
-            "TILEFARM_STATE": str(self.state),
-            "TILEFARM_LIMITS__MIN_FREE_BYTES": "1",
-            "PYTHONPATH": str(ROOT),
-        }
-
-    def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """One command."""
-        program = "from drivers.cli import main; main()"
-        return subprocess.run(
-            [sys.executable, "-c", program, *args],
-            env={**self._env, **env},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    def refused(self, *args: str, code: int, **env: str) -> str:
-        """The message of a command that has to end with `code`, without a traceback and without a run stored."""
-        done = self.run(*args, "--json", **env)
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        document: dict[str, Any] = json.loads(done.stdout)
-        assert (document["kind"], document["exit_code"]) == ("error", code)
-        assert self.runs() == 0
-        assert not (self.state / "run" / "service.json").exists()
-        return str(document["message"])
-
-    def runs(self) -> int:
-        """Runs in the ledger; a ledger that was never made has none."""
-        ledger = self.state / "ledger.db"
-        if not ledger.exists():
-            return 0
-        with sqlite3.connect(ledger) as connection:
-            tables = connection.execute("select name from sqlite_master where name = 'runs'").fetchall()
-            return int(connection.execute("select count(*) from runs").fetchone()[0]) if tables else 0
-
-
 @pytest.fixture
-def farm(tmp_path: Path) -> FarmCommand:
-    return FarmCommand(tmp_path)
+def farm(tmp_path: Path) -> Iterator[FarmCommand]:
+    made = FarmCommand(tmp_path)
+    yield made
+    if (made.state / "run" / "service.json").exists():
+        made.run("down")
 
 
 def test_ops_of_the_builtin_repo_are_listed_without_an_engine(farm: FarmCommand) -> None:
@@ -133,3 +90,43 @@ def test_doctor_says_what_an_absent_engine_needs(farm: FarmCommand) -> None:
     assert checks["engine"]["level"] == "error"
     assert "Docker" in checks["engine"]["next_step"]
     assert checks["ledger"]["level"] == "ok"
+
+
+def test_an_unknown_recipe_is_refused_with_those_that_there_are(farm: FarmCommand) -> None:
+    assert "there is cutile-rs" in farm.refused("submit", "--ops", "relu", "--recipe", "gone", code=2)
+
+
+def test_a_broken_recipe_stores_nothing_and_lists_its_mistakes(farm: FarmCommand, tmp_path: Path) -> None:
+    """The whole farm as it is installed, with a recipe that somebody edited."""
+    unneeded = shutil.ignore_patterns("__pycache__", "native")
+    for name in ("farm", "workers", "containers", "drivers", "config", "tests/data/minigym"):
+        shutil.copytree(ROOT / name, tmp_path / "copy" / name, ignore=unneeded)
+    recipe = tmp_path / "copy" / "config" / "recipes" / "cutile-rs" / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("stage_limit_s = 900", 'stage_limit_s = "long"\nspeed = 3'))
+    message = farm.refused("submit", "--ops", "relu", code=2, PYTHONPATH=str(tmp_path / "copy"))
+    assert "stage_limit_s" in message
+    assert "speed" in message
+    assert "recipe.toml" in message
+
+
+def test_a_place_for_branches_that_does_not_exist_is_refused_before_anything_is_stored(farm: FarmCommand) -> None:
+    if not probe(os.environ).answers:
+        pytest.skip("no container engine")
+    message = farm.refused("submit", "--ops", "relu", "--push-to", "/nowhere", code=2)
+    assert "/nowhere" in message
+    assert "check --push-to" in message
+
+
+def test_an_engine_that_went_away_and_a_redis_that_went_away_name_what_to_start(farm: FarmCommand) -> None:
+    dead = farm.refused("one-shot", "relu", code=1, DOCKER_HOST="tcp://127.0.0.1:1")
+    assert "Docker" in dead or "DOCKER_HOST" in dead
+    gone = farm.refused("submit", "--ops", "relu", "--wait", code=1, TILEFARM_BROKER__URL="redis://127.0.0.1:1/0")
+    assert "farm up" in gone or "broker" in gone
+
+
+def test_a_state_folder_that_cannot_be_used_is_one_clear_error(farm: FarmCommand, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = farm.run("status", "--json", TILEFARM_STATE=str(tmp_path / "file" / "state"))
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["kind"] == "error"

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -87,6 +88,10 @@ def test_a_text_is_copied_judged_and_landed(
     assert job.branch == branch
     assert git(repo, "show", f"{branch}:copied/{op}.txt") == git(repo, "show", f"main:ops/{op}.txt")
     assert git(repo, "diff", "--name-only", "main", branch).split() == ([b"copied/new.txt"] if op == "new" else [])
+    for thread in threading.enumerate():
+        if thread.name == "aside":
+            thread.join()
     assert engine.list({"farm": farm_id(state)}) == ()
+    assert list((state / "jobs").glob("*/*")) == []
     runtime.ledger.close()
     ledger.close()

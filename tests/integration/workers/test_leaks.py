@@ -10,7 +10,7 @@ from farm.leak import LeakKind, LeakReport
 from farm.mountindex import Mount
 from farm.tree import Entry, Mode
 from workers.gitrepo import Git
-from workers.leaks import LeakScanner
+from workers.leaks import TRUSTED_S, LeakScanner
 from workers.workspace import foreign_objects, make_workspace, visible
 
 GitCommand = Callable[..., str]
@@ -93,3 +93,26 @@ def test_a_withheld_file_that_stays_visible_is_found(tmp_path: Path, at: Git) ->
     made = make_workspace(at, _BARE.tree, tmp_path / "w", 1)
     result = LeakScanner(tmp_path / "cache", None).scan(_BARE, made, foreign_objects(at, made), ())
     assert [(leak.kind, leak.path) for leak in result.findings] == [(LeakKind.TEXT, "README.md")]
+
+
+def test_an_unchanged_mount_is_trusted_for_a_while_and_a_new_entry_is_seen_at_once(
+    tmp_path: Path, at: Git
+) -> None:
+    mount = tmp_path / "mount"
+    (mount / "inner").mkdir(parents=True)
+    (mount / "lib.rs").write_text("fn other() {}\n")
+    made = make_workspace(at, visible(_BARE), tmp_path / "w", 1)
+    now = [0.0]
+    places = [Mount(name="registry", folder=mount)]
+    scanner = LeakScanner(tmp_path / "cache", None, places, clock=lambda: now[0])
+
+    def files() -> int:
+        return scanner.scan(_BARE, made, (), ()).places[1].files
+
+    assert files() == 1
+    (mount / "inner" / "deep.rs").write_text("fn deep() {}\n")
+    assert files() == 1
+    now[0] += TRUSTED_S + 1
+    assert files() == 2
+    (mount / "relu.rs").write_bytes(_HIDDEN)
+    assert not scanner.scan(_BARE, made, (), ()).clean

@@ -13,7 +13,7 @@ from farm.job import JobState
 from farm.ledger import TRACE, Change, Charge, Ledger
 from farm.op import Op
 from farm.recipe import Recipe
-from farm.recipes.cutile_rs.inventory import inventory
+from farm.recipes import load
 from farm.store import FolderStore
 from farm.tree import Entry, Mode, Tree
 
@@ -23,7 +23,7 @@ WAY = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYI
 
 
 def _ops(recipe: Recipe, tree: Tree) -> tuple[Op, ...]:
-    return inventory(tree, recipe.layout)
+    return load(recipe.conversion, recipe.layout).inventory(tree)
 
 
 class Bench:
@@ -37,10 +37,11 @@ class Bench:
         self.reader = Reader(ledger=self.ledger, store=self.store, reports=folder / "reports")
         tree = read_tree(builtin_repos()["minigym"])
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
+        sources = MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}})
         self.service = FarmService(
             ledger=self.ledger,
             reader=self.reader,
-            sources=MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}}),
+            sources=lambda: sources,
             shelf=FolderShelf(config_folder() / "recipes"),
             inventory=_ops,
             hooks=Hooks(

@@ -288,3 +288,17 @@ def test_a_listener_that_raises_does_not_concern_the_job(tmp_path, caplog):
     assert [getattr(r, "action", None) for r in caplog.records].count("listener_failed") == 2
     b.runtime.ledger.close()
     b.ledger.close()
+
+
+def test_a_final_failure_is_not_repeated_whatever_its_fault_allows(bench):
+    b = bench(transient_retries=3)
+    b.go(*TO_RUNNING, Failed(fault=Fault.INFRA, summary="the remote is read-only", final=True))
+    assert (b.job.state, b.job.fault, b.job.transients) == (JobState.FAILED, Fault.INFRA, 0)
+
+
+def test_what_a_job_keeps_on_the_host_goes_once_it_is_final(bench):
+    b = bench(transient_retries=1)
+    b.go(*TO_RUNNING, Failed(fault=Fault.INFRA, summary="once more"))
+    assert b.spine.forgotten == []
+    b.go(*TO_RUNNING, Failed(fault=Fault.UNSUPPORTED, summary="no"))
+    assert b.spine.forgotten == [JobState.FAILED]

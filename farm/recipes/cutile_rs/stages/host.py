@@ -19,17 +19,21 @@ PROOF = "proof.json"
 
 
 def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
-    """Stage D's program. Without a GPU the best it can say is DEFERRED."""
+    """Stage D's program. Without a GPU the best it can say is DEFERRED.
+
+    Without a plan, the kernel being another executor's, the host code that is there is proven.
+    """
     analysis = load(io.out / ANALYSIS, Analysis)
-    plan = load(io.out / PLAN, KernelPlan)
-    written = write_host(op, workspace_tree(io), layout, analysis, plan)
-    if written.findings:
-        summary = f"host code: {place(written.findings[0])}"
-        return blocked(Verdict.BLOCKED, Owner.ENV, Fault.UNSUPPORTED, written.findings, summary)
-    for name, data in written.files.items():
-        path = io.workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    if (io.out / PLAN).exists():
+        plan = load(io.out / PLAN, KernelPlan)
+        written = write_host(op, workspace_tree(io), layout, analysis, plan)
+        if written.findings:
+            summary = f"host code: {place(written.findings[0])}"
+            return blocked(Verdict.BLOCKED, Owner.ENV, Fault.UNSUPPORTED, written.findings, summary)
+        for name, data in written.files.items():
+            path = io.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
     proof = prove(order, io, layout, analysis, io.out, "host")
     save(io, PROOF, (proof.rows, proof.signatures))
     return judged(proof)

@@ -72,13 +72,29 @@ def write_kernel(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
     return _compile(order, io, analysis, plan, path)
 
 
+def check_host_file(io: BoxIO, path: Path) -> tuple[Finding, ...] | ProcessResult:
+    """Device modules in a file of host code: they belong into kernel.rs, where the coding rules are checked."""
+    answer = _checked(io, path)
+    if isinstance(answer, ProcessResult):
+        return answer
+    return tuple(
+        Finding(
+            file=str(path.relative_to(io.workspace)),
+            line=module["line"],
+            column=None,
+            construct=module["name"],
+            message="a device module in host code",
+            advice="move it into kernel.rs",
+        )
+        for module in answer["modules"]
+    )
+
+
 def check_rule(io: BoxIO, path: Path) -> tuple[Finding, ...] | ProcessResult:
     """What the kernel file does against the coding rules, read from its syntax tree."""
-    argv = (str(io.toolchain / "native/bin/tilefarm-kc"), "check", str(path))
-    ended = io.run(argv, cwd=io.workspace, env=environment(io), timeout_s=TOOL_LIMIT_S)
-    answer = _answer(ended, ended.output)
-    if answer is None:
-        return ended
+    answer = _checked(io, path)
+    if isinstance(answer, ProcessResult):
+        return answer
     file = str(path.relative_to(io.workspace))
     return tuple(
         Finding(
@@ -91,6 +107,13 @@ def check_rule(io: BoxIO, path: Path) -> tuple[Finding, ...] | ProcessResult:
         )
         for found in answer["findings"]
     )
+
+
+def _checked(io: BoxIO, path: Path) -> dict[str, Any] | ProcessResult:
+    argv = (str(io.toolchain / "native/bin/tilefarm-kc"), "check", str(path))
+    ended = io.run(argv, cwd=io.workspace, env=environment(io), timeout_s=TOOL_LIMIT_S)
+    answer = _answer(ended, ended.output)
+    return ended if answer is None else answer
 
 
 def _compile(order: BoxOrder, io: BoxIO, analysis: Analysis, plan: KernelPlan, path: Path) -> Reply:

@@ -1,5 +1,6 @@
 """The Docker engine against a daemon of our own that misbehaves; the real daemon is in tests/integration."""
 
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ class Daemon(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.boxes: dict[str, dict[str, Any]] = {}
-        self.script: list[str] = []  #: `conflict`, `silent` (acts, never answers), `broken`
+        self.script: list[str] = []  #: `conflict`, `silent` (acts, never answers), `broken`, `no image`
+        self.imported: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.closing = threading.Event()
 
@@ -58,14 +60,21 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(500, {"message": "the daemon is ill"})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path, _, query = self.path.partition("?")
+        body = json.loads(sent or b"{}") if "/images/" not in path else {}
         if path.endswith("/containers/create"):
             how = self.server.script.pop(0) if self.server.script else ""
             if how == "broken":
                 self.answer(500, {"message": "no room"})
                 return
             name = query.split("name=")[1].split("&")[0]
+            if name in self.server.boxes:
+                self.answer(409, {"message": "name in use"})
+                return
+            if how == "no image":
+                self.answer(404, {"message": "No such image: tilefarm-embedded:1"})
+                return
             self.server.bodies.append(body)
             self.server.boxes[name] = {
                 "Name": f"/{name}",
@@ -83,6 +92,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(409, {"message": "name in use"})
             else:
                 self.answer(201, {"Id": name, "Warnings": []})
+        elif path.endswith("/images/create"):
+            self.server.imported.append(query)
+            self.answer(200, {"status": "sha256:1"})
         elif path.endswith("/start"):
             state = self.server.boxes[path.split("/")[-2]]["State"]
             state.update(Status="running", StartedAt="2026-11-30T04:00:00.5Z")
@@ -133,6 +145,23 @@ def test_a_create_that_times_out_and_yet_succeeds_is_adopted(daemon: Daemon, eng
     daemon.script = ["silent"]
     assert engine.ensure(SPEC).running
     assert len(daemon.bodies) == 1
+
+
+def test_the_embedded_image_is_imported_when_the_daemon_lacks_it(daemon: Daemon, engine: DockerEngine) -> None:
+    daemon.script = ["no image"]
+    assert engine.ensure(SPEC).running
+    assert len(daemon.imported) == 1
+    daemon.script = ["no image"]
+    other = dataclasses.replace(SPEC, name="other", image="theirs:1")
+    with pytest.raises(EngineUnavailable, match="No such image"):
+        engine.ensure(other)
+
+
+def test_a_name_that_is_known_is_adopted_as_it_is(daemon: Daemon, engine: DockerEngine) -> None:
+    engine.ensure(SPEC)
+    daemon.boxes["box"]["State"].update(Status="exited", ExitCode=3)
+    status = engine.ensure(SPEC)
+    assert (status.running, status.exit_code) == (False, 3)
 
 
 def test_an_error_of_the_daemon_never_means_that_the_box_failed(daemon: Daemon, engine: DockerEngine) -> None:

@@ -65,3 +65,9 @@ def test_a_status_counts_states_and_waiting_jobs_do_not_move(ledger, submit, clo
     assert status.counts == {JobState.CANCELLED: 1, JobState.QUEUED: 2}
     assert status.updated_at == clock.now
     assert ledger.moving() == 2
+
+
+def test_jobs_of_all_runs_are_counted_by_state(ledger):
+    for ops in (["a", "b"], ["a"]):
+        ledger.submit(recipe="r", repo="x", push_to=None, base="b", accept=Accept.MEASURED, attempts=2, ops=ops)
+    assert ledger.counts((JobState.QUEUED, JobState.RUNNING)) == {JobState.QUEUED: 3, JobState.RUNNING: 0}
