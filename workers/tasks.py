@@ -54,10 +54,13 @@ TASKS = frozenset(task_name(state) for state in JobState if state not in FINAL)
 
 
 def register(app: Celery, runtime: Runtime, follow: Callable[[Job, float], None]) -> None:
-    """Make the tasks of an app; `follow(job, after_s)` enqueues a job's next one."""
+    """Make the tasks of an app; `follow(job, after_s)` enqueues a job's next one that is not due at once."""
 
     def hop(job_id: str) -> None:
         due = advance(runtime, job_id)
+        # A step that is due at once is taken by the same hand, under a lease of its own.
+        while due is not None and due.after_s <= 0:
+            due = advance(runtime, job_id)
         if due is not None:
             follow(due.job, due.after_s)
 

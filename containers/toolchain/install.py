@@ -78,8 +78,7 @@ def install(root: Path, sources: Sources, env: Mapping[str, str], say: Callable[
         publish(root / digest, lambda folder: maker.assemble(folder, digest, python, natives, Path(sysroot)))
         point(root / "current", digest)
     toolchain = load(root / digest)
-    say("indexing what boxes can read, for the leak scan")
-    prepare_index(toolchain)
+    prepare_index(toolchain, say)
     return Done(toolchain=toolchain, seconds=maker.seconds)
 
 

@@ -1,5 +1,6 @@
 """What of a toolchain a box can read, and the index of it that leak scans ask."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from containers.toolchain import Toolchain
@@ -26,7 +27,11 @@ def index_folder(toolchain: Toolchain) -> Path:
     return toolchain.root.parent / "leak-index"
 
 
-def prepare_index(toolchain: Toolchain) -> None:
+def prepare_index(toolchain: Toolchain, say: Callable[[str], None]) -> None:
     """Index what boxes can read, so that no job has to; a minute or two at first, seconds later."""
+    done = index_folder(toolchain) / f"{toolchain.record.digest}.done"
+    if not done.exists():
+        say("indexing what boxes can read, for the leak scan")
     for mount in visible_folders(toolchain):
         open_index(mount, index_folder(toolchain))
+    done.touch()

@@ -32,7 +32,7 @@ OP = "poem"
 #: How long one job may take before the comparison is given up.
 LIMIT_S = 120.0
 #: How often the ledger is asked whether the job has ended.
-LOOK_S = 0.01
+LOOK_S = 0.025
 
 
 @dataclass(frozen=True, kw_only=True)

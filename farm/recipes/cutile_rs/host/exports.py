@@ -168,6 +168,11 @@ def _problems(export: Export, signatures: tuple[Signature, ...]) -> Iterator[Fin
         for dtype in sorted(traced_dtypes(element.source, signatures) - set(ELEMENTS)):
             message = f"a tensor descriptor has no code for dtype {dtype} of `{element.source}`"
             yield _finding(kernel, element.source, message, f"dtypes that cross: {', '.join(ELEMENTS)}")
+    generic = {element.generic for element in export.elements}
+    for array, dtype in export.array_types.items():
+        if dtype not in generic and dtype not in ELEMENTS:
+            message = f"a tensor descriptor has no code for dtype {dtype} of `{array}`"
+            yield _finding(kernel, array, message, f"dtypes that cross: {', '.join(ELEMENTS)}")
     for number in export.numbers:
         if number.rust_type not in C_TYPES:
             message = f"`{number.source}` has the type {number.rust_type!r}, which does not cross a C boundary"

@@ -101,7 +101,7 @@ class Memory:
         extents = tuple(self.dim(item) for item in (shape.items if isinstance(shape, Items) else (shape,)))
         type_ = TileType(self.build.same("i32"), ())
         place = self.build.agreed(axis)
-        return self.build.add("num_tiles", type_, array=target, axis=place, shape=extents)
+        return self.build.add("num_tiles", type_, array=target, axis=place % target.rank, shape=extents)
 
     def array(self, value: Any) -> Array:
         """An array argument. Raises Refusal for anything else."""
@@ -158,7 +158,8 @@ class Memory:
         self.build.agreed(value)
         kind = self.build.categories(dtype)
         number = value.lanes[0]
-        if dtypes.category(dtypes.of_constant(number)) > kind:
+        truth = kind is dtypes.Category.BOOLEAN and number in (0, 1) and not isinstance(number, float)
+        if dtypes.category(dtypes.of_constant(number)) > kind and not truth:
             raise self.build.refuse(
                 f"{number!r} cannot pad an array of {dtype.code}", "use a padding value of its type"
             )

@@ -9,6 +9,7 @@ from farm.recipes.cutile_rs.kernel.model import Array, Block, Dim, Known, Layout
 from farm.recipes.cutile_rs.kernel.passes import EFFECTS, READS, walk
 from farm.recipes.cutile_rs.kernel.refusal import Refusal
 from farm.recipes.cutile_rs.kernel.spelling import (
+    GIVING_TILES,
     INDENT,
     INLINABLE,
     INLINE_WIDTH,
@@ -83,7 +84,7 @@ class Printer(Spelling):
                 if self._mixed(name, pointers):
                     self.line(f"let mut {rust}_written: Token = token;")
         for node in walk(root):
-            if node.op in ("load", "store"):
+            if node.op in ("load", "store", "num_tiles"):
                 self.partition(node)
 
     @staticmethod
@@ -112,9 +113,10 @@ class Printer(Spelling):
 
     def partition(self, node: Node) -> str:
         array: Array = node.attrs["array"]
-        dims = node.attrs["shape"] if node.op == "store" else node.type.shape  # type: ignore[union-attr]
+        dims = node.type.shape if node.op == "load" and node.type else node.attrs["shape"]
         codes = tuple(dim.code for dim in dims)
-        key = (array.name, codes, node.attrs["padding"] if node.op == "load" else "mut")
+        padding = node.attrs.get("padding", "None")
+        key = (array.name, codes, "mut" if node.op == "store" else padding)
         if key not in self.partitions:
             rust, element = self.views[array.name], array.dtype.code
             name = self.names.fresh(f"{self.names.array(array.name)}_tiles")
@@ -123,12 +125,11 @@ class Printer(Spelling):
             if node.op == "store":
                 self.line(f"let mut {name}: PartitionMut<{element}, {{ [{', '.join(codes)}] }}> =")
                 self.line(f"{INDENT}unsafe {{ {rust}.partition_full_mut({shape}) }};")
-            elif node.attrs["padding"] == "Zero":
+            elif padding == "Zero":
                 self.line(
                     f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = {rust}.partition({shape});"
                 )
             else:
-                padding = node.attrs["padding"]
                 self.line(f"let {name}: Partition<{element}, {{ [{', '.join(codes)}] }}> = make_partition_view(")
                 for argument in (
                     f"&{rust}",
@@ -159,7 +160,7 @@ class Printer(Spelling):
 
     def _define(self, node: Node, block: Block, position: int) -> None:
         text = self.expression(node)
-        if self._may_inline(node, text, block, position):
+        if not self._gives_tile(node) and self._may_inline(node, text, block, position):
             self.inline[node] = text
             return
         typed = (text, self.type(node.type))
@@ -169,6 +170,11 @@ class Printer(Spelling):
                     self.names.share(node, scope[typed])
                     return
         name = self.names.of(node)
+        if self._gives_tile(node):
+            tile = self.names.fresh(f"{name}_tile")
+            self.line(f"let {tile}: {tile_type(typed[1], ())} = {text};")
+            self.line(f"let {name}: {typed[1]} = tile_to_scalar({tile});")
+            return
         self.scopes[-1][typed] = name
         self.line(f"let {name}: {typed[1]} = {text};")
 
@@ -185,6 +191,15 @@ class Printer(Spelling):
     @staticmethod
     def _plain_scalar(node: Node) -> bool:
         return node.type is not None and not node.type.shape and node.type.dtype.code in ("i32", "bool")
+
+    def _gives_tile(self, node: Node) -> bool:
+        """Whether the expression of a scalar, which is a plain `i32` or `bool`, gives a tile of one."""
+        if node.type is None or node.type.shape or node.type.dtype.code not in ("i32", "bool"):
+            return False
+        if node.op == "compare":
+            operand = node.operands[0].type
+            return operand is not None and operand.dtype.code != "i32"
+        return node.op in GIVING_TILES
 
     def _loop(self, node: Node) -> None:
         assert node.body is not None
@@ -307,6 +322,8 @@ class Printer(Spelling):
         number = known.lanes[0]
         if math.isinf(number) or math.isnan(number):
             return self._special_pad(float(number), element)
+        if element == "bool":
+            return "true" if number else "false"
         if element == "f32":
             return float_literal(float(number))
         if element in ("i32", "i64", "i8", "u8", "i16", "u16", "u32", "u64"):
@@ -362,5 +379,9 @@ class Printer(Spelling):
         rust, name = self.names.array(node.attrs["array"].name), self.names.of(node)
         call = self.access_call(node, node.type.shape, f"{rust}_written", ordered=True)
         read = self.names.fresh(f"{rust}_read")
-        self.line(f"let ({name}, {read}): ({self.type(node.type)}, Token) = {call};")
+        tile = self.names.fresh(f"{name}_tile") if self._gives_tile(node) else name
+        type_ = tile_type(node.type.dtype.code, tuple(dim.code for dim in node.type.shape))
+        self.line(f"let ({tile}, {read}): ({type_}, Token) = {call};")
+        if tile != name:
+            self.line(f"let {name}: {self.type(node.type)} = tile_to_scalar({tile});")
         self.line(f"{rust}_token = join_tokens(&[{rust}_token, {read}]);")

@@ -25,6 +25,10 @@ PREDICATES = {
 INLINABLE = ("binary", "unary", "fma", "compare", "select")
 
 
+#: Operations that give a tile also where one number is meant.
+GIVING_TILES = ("gather", "load", "reduce", "reshape", "permute", "broadcast", "select", "convert")
+
+
 @dataclass
 class Spelling:
     """What an entry's text needs while it is written, and how each operation is spelled."""
@@ -208,7 +212,7 @@ class Spelling:
         return f"{self.value(x)}.reshape({ones}).broadcast({self._shape(node)})"
 
     def _num_tiles(self, node: Node) -> str:
-        raise Refusal(node.place, "no rule for ct.num_tiles", "compute it with ct.cdiv")  # type: ignore[arg-type]
+        return f"num_tiles(&{self.partition(node)}, {node.attrs['axis']}i32)"
 
     def _widen(self, node: Node) -> str:
         assert node.type is not None

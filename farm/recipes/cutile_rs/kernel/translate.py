@@ -10,6 +10,7 @@ from farm.recipes.cutile_rs.kernel.entry import EntryWriter, Written
 from farm.recipes.cutile_rs.kernel.names import snake
 from farm.recipes.cutile_rs.kernel.refusal import Refusal, Split
 from farm.recipes.cutile_rs.kernel.source import Sources
+from farm.recipes.cutile_rs.kernel.wrap import wrapped
 from farm.recipes.cutile_rs.plan import KernelPlan
 
 #: More entries than this for one kernel are no translation any more.
@@ -117,7 +118,7 @@ def _text(op: str, module: str, written: list[Written], analysis: Analysis) -> s
         lines.append("")
     while lines[-1] == "":
         lines.pop()
-    return "\n".join([*lines, "}", ""])
+    return wrapped("\n".join([*lines, "}"]))
 
 
 def _unreadable(kernel: KernelSource, error: SyntaxError | KeyError) -> Finding:

@@ -112,7 +112,7 @@ def check_rule(io: BoxIO, path: Path) -> tuple[Finding, ...] | ProcessResult:
 def _checked(io: BoxIO, path: Path) -> dict[str, Any] | ProcessResult:
     argv = (str(io.toolchain / "native/bin/tilefarm-kc"), "check", str(path))
     ended = io.run(argv, cwd=io.workspace, env=environment(io), timeout_s=TOOL_LIMIT_S)
-    answer = _answer(ended)
+    answer = _answer(ended, ended.output)
     return ended if answer is None else answer
 
 
@@ -135,9 +135,11 @@ def _compile(order: BoxOrder, io: BoxIO, analysis: Analysis, plan: KernelPlan, p
         json.dumps({"file": str(path), "gpu": order.gpu, "out": str(generated), "entries": wanted}),
         encoding="utf-8",
     )
-    argv = (str(io.toolchain / "native/bin/tilefarm-kc"), "compile", str(question))
-    ended = io.run(argv, cwd=io.workspace, env=environment(io), timeout_s=TOOL_LIMIT_S)
-    answer = _answer(ended)
+    tool = (str(io.toolchain / "native/bin/tilefarm-kc"), "compile", str(question))
+    answered = io.out / "compile-answer.json"  # a file: it holds more text than a log keeps
+    argv = ("/bin/sh", "-c", 'exec "$0" "$@" > compile-answer.json', *tool)
+    ended = io.run(argv, cwd=io.out, env=environment(io), timeout_s=TOOL_LIMIT_S)
+    answer = _answer(ended, answered.read_text(encoding="utf-8") if answered.exists() else "")
     if answer is None:
         return tool_failed("tilefarm-kc compile", ended)
     file = str(path.relative_to(io.workspace))
@@ -197,13 +199,12 @@ def _compare(order: BoxOrder, io: BoxIO, signature: Signature, entry: str, bytec
     )
 
 
-def _answer(ended: ProcessResult) -> dict[str, Any] | None:
+def _answer(ended: ProcessResult, output: str) -> dict[str, Any] | None:
     """The tool's JSON; None when it did not give one."""
     if ended.timed_out or ended.exit_code not in (0, 1):
         return None
-    start = ended.output.find("{")
     try:
-        answer: dict[str, Any] = json.loads(ended.output[start:])
+        answer: dict[str, Any] = json.loads(output[output.find("{") :])
     except json.JSONDecodeError:
         return None
     return answer
