@@ -39,25 +39,28 @@ class Landed:
         return dict(job)
 
 
-def new_farm() -> Iterator[FarmCommand]:
+def new_farm(engine: DockerEngine) -> Iterator[FarmCommand]:
     """A farm with a state folder of its own, stopped at the end; boxes may reach into its folder."""
     folder = Path(tempfile.mkdtemp(prefix="tf-acceptance-"))
     folder.chmod(0o755)
     farm = FarmCommand(folder)
     yield farm
     farm.run("down")
+    named = farm.state / "farm-id"
+    for box in engine.list({"farm": named.read_text()}) if named.exists() else ():
+        engine.remove(box.name, grace_s=0)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def farm(engine: DockerEngine, toolchain: Toolchain) -> Iterator[FarmCommand]:
-    yield from new_farm()
+    yield from new_farm(engine)
 
 
 @pytest.fixture(scope="session")
 def landed(engine: DockerEngine, toolchain: Toolchain) -> Iterator[Landed]:
     """relu of the built-in repo, landed by one `farm submit`."""
-    for farm in new_farm():
+    for farm in new_farm(engine):
         what = ("submit", "--ops", "relu", "--repo", "builtin:minigym", "--accept", "certified", "--wait")
         run = farm.document(*what, limit_s=JOB_LIMIT_S)
         yield Landed(run=run, repo=farm.state / "builtin" / "minigym.git", farm=farm)

@@ -38,7 +38,7 @@ class Judge:
 
     def __init__(self, engine: DockerEngine, toolchain: Toolchain, root: Path) -> None:
         self._engine = engine
-        self._settings = BoxSettings(farm="tests", toolchain=toolchain)
+        self._settings = BoxSettings(farm=f"tests-{uuid.uuid4().hex[:8]}", toolchain=toolchain)
         self._root = root
 
     def order(self, landed: Landed, purpose: Purpose) -> BoxOrder:
@@ -71,7 +71,7 @@ class Judge:
             status = self._engine.inspect(name)
         log = self._engine.logs(name, tail=50)
         self._engine.remove(name, grace_s=0)
-        assert (out / result).exists(), log
+        assert (out / result).exists(), f"{status}\n{log}"
         return json.loads((out / result).read_text())
 
 

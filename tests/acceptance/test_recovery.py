@@ -14,6 +14,7 @@ from drivers.places import places
 from farm.patch import Patch
 from tests.acceptance.conftest import JOB_LIMIT_S
 from tests.farm_command import FarmCommand
+from tests.integration.workers.farm_under_test import wait_until
 from workers import processes
 
 pytestmark = [pytest.mark.docker, pytest.mark.redis, pytest.mark.toolchain]
@@ -55,7 +56,7 @@ def test_a_killed_worker_costs_nothing_and_the_job_waits_for_its_gpu(
     service = processes.recorded(where.service_pid)
     assert service is not None
     os.killpg(service.pid, signal.SIGKILL)
-    assert processes.recorded(where.service_pid) is None
+    wait_until(lambda: processes.recorded(where.service_pid) is None)
     after_kill = engine.inspect(box.name)
     assert after_kill is not None
     assert after_kill.started_at == box.started_at

@@ -162,7 +162,7 @@ class Calls(Memory):
         if isinstance(rounding, Api):
             found["rounding"] = ROUNDING.get(rounding.name.split(".")[-1])
             if found["rounding"] is None:
-                raise Limit(what=f"the rounding mode {rounding.name}", since=None).refuse(
+                raise Limit(what=f"the rounding mode {rounding.name}").refuse(
                     self.build.place, "use another rounding mode"
                 )
         for key, name in (("flush_to_zero", "ftz"), ("propagate_nan", "nan")):
@@ -177,8 +177,8 @@ class Calls(Memory):
         if fn in ("exp", "tanh") and mode.get("rounding") == "Full":
             mode.pop("rounding")
         if fn in ("exp", "tanh") and "rounding" in mode:
-            raise Limit(what=f"`{fn}` with a rounding mode", since="0.5.0").refuse(
-                self.build.place, f"leave the rounding mode of ct.{fn} out, or move the crate to 0.5.0"
+            raise Limit(what=f"`{fn}` with a rounding mode").refuse(
+                self.build.place, f"leave the rounding mode of ct.{fn} out"
             )
         if isinstance(x, Known) and mode:
             mode = {}
@@ -372,7 +372,7 @@ class Calls(Memory):
 
     def _reduce(self, fn: str, x: Any, axis: Any, keepdims: Any, mode: dict[str, Any]) -> Node:
         if self.modes(mode):
-            raise Limit(what="a reduction with rounding, flush or NaN modes", since=None).refuse(
+            raise Limit(what="a reduction with rounding, flush or NaN modes").refuse(
                 self.build.place, "leave the modes out"
             )
         node = self.tile(x)

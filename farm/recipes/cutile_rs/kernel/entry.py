@@ -351,7 +351,7 @@ class EntryWriter:
             if v is not None and n not in hints and n != "opt_level"
         }
         if other:
-            raise Limit(what=f"the hint {sorted(other)[0]}", since=None).refuse(
+            raise Limit(what=f"the hint {sorted(other)[0]}").refuse(
                 self.definition, "leave the hint out of the kernel's decorator"
             )
         said.append("max_divisibility = 1")

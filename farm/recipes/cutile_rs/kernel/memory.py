@@ -136,7 +136,7 @@ class Memory:
         if not isinstance(index, Node) or index.type is None:
             raise self.build.refuse("this is no index", "use an integer or a tile of integers")
         if set(index.type.dtype.lanes) != {"i32"}:
-            raise Limit(what="a 64-bit index", since=None).refuse(self.build.place, "index with ct.int32")
+            raise Limit(what="a 64-bit index").refuse(self.build.place, "index with ct.int32")
         key = (index, shape, id(self.build.block))
         if key not in self._wide:
             if index.type.shape == () and shape:
@@ -179,7 +179,7 @@ class Memory:
             if not isinstance(options[name], Known):
                 raise self.build.refuse(f"a {name} of its own", "leave it out")
         if not self.build.agreed(options["check_bounds"]):
-            raise Limit(what="a tile access without bounds checks", since=None).refuse(
+            raise Limit(what="a tile access without bounds checks").refuse(
                 self.build.place, "leave check_bounds out"
             )
         items = index.items if isinstance(index, Items) else (index,)

@@ -44,15 +44,13 @@ class Split(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What a target version cannot say, and since when it can."""
+    """What the target's crate cannot say."""
 
     what: str
-    since: str | None  #: first version of the crate that can, or None where no version is known
 
     def refuse(self, node: ast.AST, advice: str) -> Refusal:
         """The refusal for it."""
-        when = f"; cutile {self.since} can" if self.since else ""
-        return Refusal(node, f"cutile 0.2.0 cannot say {self.what}{when}", advice, Fault.DSL_LIMIT)
+        return Refusal(node, f"cutile 0.2.0 cannot say {self.what}", advice, Fault.DSL_LIMIT)
 
 
 def _clip(text: str, width: int = 100) -> str:

@@ -192,6 +192,15 @@ class Printer(Spelling):
     def _plain_scalar(node: Node) -> bool:
         return node.type is not None and not node.type.shape and node.type.dtype.code in ("i32", "bool")
 
+    def _may_be_known(self, node: Node) -> bool:
+        """Whether the compiler may know a number, in some launch at least."""
+        if node.op == "num_tiles":
+            axis: int = node.attrs["axis"]
+            return self.layouts[node.attrs["array"].name].unit_extents[axis]
+        if node.op in ("binary", "unary", "convert"):
+            return all(self._may_be_known(operand) for operand in node.operands)
+        return node.op in ("constant", "extent", "stride")
+
     def _gives_tile(self, node: Node) -> bool:
         """Whether the expression of a scalar, which is a plain `i32` or `bool`, gives a tile of one."""
         if node.type is None or node.type.shape or node.type.dtype.code not in ("i32", "bool"):
@@ -209,7 +218,7 @@ class Printer(Spelling):
             self.names.share(argument, name)
             self.line(f"let mut {name}: {self.type(start.type)} = {self.value(start)};")
         first, stop, step = (self.value(bound) for bound in node.operands[:3])
-        if node.operands[1].op == "constant" and node.operands[0].op == "constant":
+        if all(self._may_be_known(bound) for bound in node.operands[:2]):
             self.helpers.setdefault("unbounded", helpers.UNBOUNDED)
             stop = f"unbounded({stop})"
         index = self.names.of(node.attrs["index"])

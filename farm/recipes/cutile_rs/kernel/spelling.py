@@ -302,7 +302,7 @@ class Spelling:
             return f"true_div({self.value(a)}, {self.value(b)})"
         if fn == "truediv" and node.attrs.get("rounding") in ("Approx", "Full"):
             what = f"a division rounded {node.attrs['rounding'].lower()} without flush to zero"
-            raise Limit(what=what, since="0.5.0").refuse(node.place, "set flush_to_zero as well")  # type: ignore[arg-type]
+            raise Limit(what=what).refuse(node.place, "set flush_to_zero as well")  # type: ignore[arg-type]
         if moded:
             name = {"add": "addf", "sub": "subf", "mul": "mulf", "truediv": "divf"}[fn]
             return f"{name}({self.value(a)}, {self.value(b)}, {self._rounding(node)}, {self._ftz(node)})"
@@ -337,7 +337,7 @@ class Spelling:
 
 
 def _limit(node: Node, what: str, advice: str) -> Refusal:
-    return Limit(what=what, since="0.5.0").refuse(node.place or ast.Pass(), advice)
+    return Limit(what=what).refuse(node.place or ast.Pass(), advice)
 
 
 def of_array(node: Node, array: str) -> bool:
