@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from drivers.reading import Reader
 from drivers.requests import SubmitRequest, select_ops
@@ -11,9 +11,11 @@ from farm.errors import ConfigurationError, RepositoryError, UsageError
 from farm.job import FINAL, Job, JobState, Run
 from farm.ledger import Ledger
 from farm.op import Op
-from farm.recipe import Recipe, detect_errors, load_recipe
 from farm.tree import Entry, Tree
 from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
+
+if TYPE_CHECKING:
+    from farm.recipe import Recipe
 
 
 class Sources(Protocol):
@@ -40,7 +42,7 @@ class Shelf(Protocol):
 
 
 #: The ops of a tree, as the recipe's conversion finds them. Raises RepositoryError without the layout.
-Inventory = Callable[[Recipe, Tree], tuple[Op, ...]]
+Inventory = Callable[["Recipe", Tree], tuple[Op, ...]]
 
 
 class MemorySources:
@@ -100,7 +102,7 @@ class Hooks:
 class _Looked(NamedTuple):
     """A target repo at one commit, read with one recipe."""
 
-    recipe: Recipe
+    recipe: "Recipe"
     commit: str  #: full id
     ops: tuple[Op, ...]  #: inventory, by name
 
@@ -217,9 +219,13 @@ class FarmService:
         return (self._check(name, path),)
 
     def _check(self, name: str, path: Path) -> RecipeCheckView:
+        from farm.recipe import detect_errors
+
         return RecipeCheckView(recipe=name, problems=tuple(detect_errors(path)))
 
     def _look(self, repo: str, base: str | None, recipe_name: str) -> _Looked:
+        from farm.recipe import load_recipe
+
         recipe = load_recipe(self._shelf.folder(recipe_name))
         sources = self._sources()
         commit = sources.resolve(repo, base)
