@@ -1,13 +1,13 @@
 """What an entry promises of extents, strides, addresses and values is what the source's launch promises."""
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from containers.toolchain import Toolchain
 from farm.analysis import Analysis, Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
 from farm.codec import encode
 from farm.recipes.cutile_rs.instantiate import entry_for, request
@@ -101,11 +101,8 @@ def cases() -> Iterator[tuple[str, list[tuple[Arg, ...]]]]:
 
 
 @pytest.fixture
-def toolchain() -> Path:
-    root = Path(os.environ.get("TILEFARM_TOOLCHAIN", "/nonexistent"))
-    if not (root / "native/bin/tilefarm-kc").exists():
-        pytest.skip("TILEFARM_TOOLCHAIN names no toolchain with a compile server")
-    return root
+def toolchain(toolchain: Toolchain) -> Path:
+    return toolchain.root
 
 
 @pytest.mark.parametrize(("name", "arguments"), list(cases()), ids=[name for name, _ in cases()])

@@ -1,12 +1,12 @@
 """Translated kernels of the built-in repository compile to the Tile IR of their source."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from containers.toolchain import Toolchain
 from farm.analysis import Analysis, Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
 from farm.recipes.cutile_rs.instantiate import entry_for, request
 from farm.recipes.cutile_rs.kernel import translate
@@ -60,11 +60,8 @@ CASES: dict[str, tuple[str, tuple[Arg, ...]]] = {
 
 
 @pytest.fixture
-def toolchain() -> Path:
-    root = Path(os.environ.get("TILEFARM_TOOLCHAIN", "/nonexistent"))
-    if not (root / "native/bin/tilefarm-kc").exists():
-        pytest.skip("TILEFARM_TOOLCHAIN names no toolchain with a compile server")
-    return root
+def toolchain(toolchain: Toolchain) -> Path:
+    return toolchain.root
 
 
 @pytest.mark.parametrize("name", CASES)
