@@ -8,10 +8,26 @@ from pathlib import Path
 
 from containers.engine import BoxLimits, BoxSpec, Mount
 from containers.toolchain import Toolchain
+from farm.errors import ToolchainMissing
 from farm.orders import BoxOrder
 
 #: Longest name of a box.
 _NAME_CHARACTERS = 120
+
+
+#: Folders that a box has for itself: nothing of the host can be mounted at its own path below them.
+OWN_FOLDERS = (Path("/work"), Path("/out"), Path("/farm"), Path("/tmp"))
+
+
+def check_place(toolchain: Toolchain) -> None:
+    """Raises ToolchainMissing when a part of the toolchain lies where a box has a folder of its own."""
+    for path in toolchain.mount_folders():
+        own = next((folder for folder in OWN_FOLDERS if path.is_relative_to(folder)), None)
+        if own is not None:
+            raise ToolchainMissing(
+                f"{path} lies below {own}, which a box uses for itself; "
+                "install the toolchain elsewhere (XDG_DATA_HOME) and let TILEFARM_TOOLCHAIN name it"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,6 +51,7 @@ def ensure(where: Places, program: Path | None) -> bool:
         # Loading its data or very busy: a second server on the same files would destroy them.
         return not _await(link, where, running)
     command = _command(where, find_program(program))
+    where.redis_data.mkdir(parents=True, exist_ok=True)  # it may have been removed with all its data
     pid = processes.start_detached(command, log=where.log("redis"), cwd=where.redis_data)
     identity = processes.identify(pid)
     if identity is not None:

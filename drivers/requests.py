@@ -1,6 +1,8 @@
 """What a person asks for, and the op list it means in a given target repo."""
 
 import difflib
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +26,14 @@ class SubmitRequest:
     attempts: int | None  #: None: as the recipe says
     accept: Accept
     push_to: str | None  #: None: to `repo`
+
+
+def repo_from_here(text: str) -> str:
+    """A repo as it is stored: a path becomes absolute here, since workers run in another folder."""
+    url = "://" in text or re.match(r"[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:", text) is not None
+    if not text or text.startswith("builtin:") or url:
+        return text
+    return os.path.realpath(os.path.expanduser(text))
 
 
 def select_ops(wanted: str, inventory: Sequence[Op]) -> tuple[Op, ...]:

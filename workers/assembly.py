@@ -9,7 +9,7 @@ from containers.access import box_user
 from containers.engine import BoxLimits
 from containers.engine.docker_engine import DockerEngine
 from containers.lib import ensure_lib
-from containers.spec import BoxSettings
+from containers.spec import BoxSettings, check_place
 from containers.toolchain.visible import index_folder
 from farm.data import builtin_repos, config_folder
 from farm.ledger import Ledger
@@ -29,6 +29,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
     environ = inherited()
     state = settings.state
     toolchain = toolchains.load(settings.toolchain)
+    check_place(toolchain)
     git = Git(state / "git.config", environ)
     repositories = Repositories(state, git, builtin_repos())
     user = box_user(os.geteuid(), os.getegid())

@@ -110,7 +110,7 @@ class Repositories:
             return str((self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute())
         if _URL.fullmatch(repo):
             return repo
-        path = Path(repo).expanduser().absolute()
+        path = Path(repo).expanduser().resolve()
         if "\0" in repo or "\n" in repo or not path.exists():
             raise RepositoryError(f"{repo!r} is neither a git URL nor a path that exists; check --repo")
         return str(path)

@@ -90,7 +90,7 @@ class Service:
                 return
             self._keep_child()
             self._reconciler.look()
-        except FarmError as error:
+        except (FarmError, OSError) as error:  # a full disk or a missing file passes; the service stays
             _log.warning("%s", error, extra=context(Action.RECONCILE_FAILED))
 
     def _keep_child(self) -> None:

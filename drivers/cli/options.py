@@ -4,10 +4,13 @@ from typing import Annotated
 
 import typer
 
+from drivers.requests import repo_from_here
 from farm.job import Accept
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, see docs/cli-json.md.")]
-Repo = Annotated[str, typer.Option("--repo", help="Target repo: URL, path, or builtin:NAME.")]
+Repo = Annotated[
+    str, typer.Option("--repo", help="Target repo: URL, path, or builtin:NAME.", callback=repo_from_here)
+]
 Base = Annotated[
     str | None, typer.Option("--base", help="Branch, tag or commit to start from.", show_default="default branch")
 ]
@@ -20,7 +23,13 @@ AcceptBy = Annotated[
     typer.Option("--accept", help="Proof before a commit: measured on a GPU, or certified without one."),
 ]
 PushTo = Annotated[
-    str | None, typer.Option("--push-to", help="Where branches go.", show_default="the target repo")
+    str | None,
+    typer.Option(
+        "--push-to",
+        help="Where branches go.",
+        show_default="the target repo",
+        callback=lambda text: None if text is None else repo_from_here(text),
+    ),
 ]
 JobName = Annotated[str, typer.Argument(metavar="JOB", help="Job id, or an op: its newest job.")]
 

@@ -183,7 +183,9 @@ class Machine:
             raise EngineUnavailable(f"no container engine answers: {found.problem}; {found.next_step}")
 
     def _need_toolchain(self) -> None:
-        self._toolchain()
+        from containers.spec import check_place
+
+        check_place(self._toolchain())
 
     def _need_space(self) -> None:
         state = self.settings.state

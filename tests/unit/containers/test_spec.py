@@ -6,8 +6,9 @@ import pytest
 from containers.access import NOBODY, box_user
 from containers.images import embedded
 from containers.lib import ensure_lib
-from containers.spec import BoxFolders, BoxSettings, box_env, box_name, box_spec
+from containers.spec import BoxFolders, BoxSettings, box_env, box_name, box_spec, check_place
 from containers.toolchain import Record, Toolchain
+from farm.errors import ToolchainMissing
 from farm.orders import BoxOrder, Purpose
 
 
@@ -109,3 +110,10 @@ def test_the_packages_of_a_box_are_made_once_and_hold_what_runs_inside(tmp_path:
     assert {path.name for path in folder.iterdir()} == {"farm", "containers"}
     assert not (folder / "containers" / "native").exists()
     assert ensure_lib(tmp_path) == folder
+
+
+def test_a_toolchain_where_a_box_has_its_own_folder_is_refused(tmp_path: Path) -> None:
+    record = Record(digest="d", python_key="p", versions={})
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    with pytest.raises(ToolchainMissing, match="lies below /tmp"):
+        check_place(Toolchain(root=tmp_path, record=record))

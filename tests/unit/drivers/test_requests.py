@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from drivers.requests import look_command, select_ops
+from drivers.requests import look_command, repo_from_here, select_ops
 from farm.errors import UnknownOp, UsageError
 from farm.op import Op
 
@@ -42,3 +44,14 @@ def test_a_commit_is_shown_from_a_path_or_fetched_from_a_url() -> None:
     assert look_command("/repos/x", "farm/r/relu") == "git -C /repos/x show farm/r/relu"
     for url in ("https://host/x.git", "git@host:x.git"):
         assert look_command(url, "farm/r/relu") == f"git fetch {url} farm/r/relu && git show FETCH_HEAD"
+
+
+def test_a_path_is_stored_as_it_is_meant_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert repo_from_here(".") == str(tmp_path.resolve())
+    assert repo_from_here("../x") == str(tmp_path.resolve().parent / "x")
+
+
+@pytest.mark.parametrize("name", ["builtin:minigym", "https://host/x.git", "git@host:x.git", "file:///x"])
+def test_urls_and_built_in_repos_are_stored_as_written(name: str) -> None:
+    assert repo_from_here(name) == name
