@@ -71,7 +71,7 @@ class RunView:
     accept: Accept
     created_at: float  #: seconds since the epoch, UTC
     settled: bool  #: nothing moves any more without something from outside
-    exit_code: int  #: what `farm submit --wait` ends with; 4 once a job failed or was cancelled, else 3 while one is not final
+    exit_code: int  #: of a waiting command: 4 once a job failed or was cancelled, else 3 while one is not final
     counts: dict[str, int]  #: jobs by state
     jobs: tuple[JobView, ...]
     report: str | None  #: path of report.html, when written
