@@ -37,7 +37,11 @@ def trace_reference(
     order: BoxOrder, io: BoxIO, repo: Path, tests: Sequence[str], out: Path
 ) -> ReferenceTrace | ProcessResult:
     """The source backend's rows of the test files, or how the program failed."""
-    return _trace(order, io, repo, tests, out, order.source, "reference", None)
+    ended = _run(order, io, repo, tests, out, order.source, "reference", None)
+    file = out / "reference.json"
+    if ended.exit_code != 0 or not file.exists():
+        return ended
+    return dataclasses.replace(load(file, ReferenceTrace), uncollected=uncollected(ended.output))
 
 
 def trace_candidate(
@@ -49,23 +53,6 @@ def trace_candidate(
     if ended.exit_code != 0 or not file.exists():
         return ended
     return load(file, tuple[CandidateRow, ...])
-
-
-def _trace(
-    order: BoxOrder,
-    io: BoxIO,
-    repo: Path,
-    tests: Sequence[str],
-    out: Path,
-    backend: str,
-    mode: str,
-    library: Path | None,
-) -> ReferenceTrace | ProcessResult:
-    ended = _run(order, io, repo, tests, out, backend, mode, library)
-    file = out / "reference.json"
-    if ended.exit_code != 0 or not file.exists():
-        return ended
-    return dataclasses.replace(load(file, ReferenceTrace), uncollected=uncollected(ended.output))
 
 
 def _run(
