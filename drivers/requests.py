@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from farm.errors import UnknownOp, UsageError
+from farm.errors import RepositoryError, UnknownOp, UsageError
 from farm.job import Accept
 from farm.op import Op
 
@@ -39,12 +39,15 @@ def repo_from_here(text: str) -> str:
 def select_ops(wanted: str, inventory: Sequence[Op]) -> tuple[Op, ...]:
     """The ops meant by `--ops`, in the inventory's order.
 
-    Raises UnknownOp naming every unknown op with close names, UsageError when none is named.
+    `all` and `missing` hold ops that cannot be read as well, unless that is all there is: each gets a job, which
+    fails at once and says why. Raises UnknownOp naming every unknown op with close names, RepositoryError with
+    the places when a named op cannot be read, UsageError when none is named.
     """
-    if wanted == ALL:
-        return tuple(inventory)
-    if wanted == MISSING:
-        return tuple(op for op in inventory if not op.landed)
+    if wanted in (ALL, MISSING):
+        chosen = tuple(op for op in inventory if wanted == ALL or not op.landed)
+        if chosen and all(op.problems for op in chosen):
+            raise RepositoryError("\n".join(unreadable(op) for op in chosen))
+        return chosen
     names = list(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip()))
     if not names:
         raise UsageError("--ops names no op; give all, missing, or names with commas between them")
@@ -52,7 +55,15 @@ def select_ops(wanted: str, inventory: Sequence[Op]) -> tuple[Op, ...]:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UnknownOp("; ".join(_unknown(name, list(known)) for name in unknown) + "; `farm ops` lists all")
+    unread = [known[name] for name in names if known[name].problems]
+    if unread:
+        raise RepositoryError("\n".join(unreadable(op) for op in unread))
     return tuple(op for op in inventory if op.name in names)
+
+
+def unreadable(op: Op) -> str:
+    """Why an op cannot be converted: a line for each place."""
+    return "\n".join(f"op {op.name!r} cannot be read: {problem}" for problem in op.problems)
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

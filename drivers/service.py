@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from drivers.reading import Reader
-from drivers.requests import SubmitRequest, select_ops
+from drivers.requests import SubmitRequest, select_ops, unreadable
 from farm.errors import ConfigurationError, RepositoryError, UsageError
 from farm.job import FINAL, Job, JobState, Run
 from farm.ledger import Ledger
@@ -97,6 +97,7 @@ class Hooks:
     nudge: Callable[[Sequence[str]], None]  #: tells workers about new or changed jobs, by id
     now: Callable[[], float]  #: seconds since the epoch, UTC
     versions: Callable[[], Mapping[str, str]]  #: of the toolchain's parts; empty when it is not installed
+    say: Callable[[str], None] = lambda _: None  #: a message to the person, beside the document
 
 
 class _Looked(NamedTuple):
@@ -152,6 +153,9 @@ class FarmService:
             attempts=attempts,
             ops=[op.name for op in ops],
         )
+        for op in ops:
+            if op.problems:
+                self._hooks.say(f"{unreadable(op)}\nits job fails at once, the others go on")
         self._tell(run)
         return run
 

@@ -15,6 +15,8 @@ class FarmError(Exception):
 
     exit_code: ClassVar[int] = 1
     fault: ClassVar[Fault] = Fault.INFRA
+    #: What a person should do, where the message does not say it.
+    next_step: str | None = None
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
@@ -44,6 +46,20 @@ class UnknownJob(UsageError):
 
 class RepositoryError(UsageError):
     """The target repo or revision cannot be used; check --repo and --base."""
+
+
+class UnreadableFile(RepositoryError):
+    """A file of the target repo is not what the recipe reads there; the message shows the place."""
+
+    fault = Fault.UNSUPPORTED
+
+    def __init__(self, file: str, line: int, column: int, message: str, next_step: str) -> None:
+        super().__init__(f"{file}:{line}:{column}: {message}")
+        self.file = file  #: path in the target repo
+        self.line = line  #: from 1
+        self.column = column  #: from 1
+        self.message = message  #: without the place
+        self.next_step = next_step
 
 
 class EngineUnavailable(FarmError):

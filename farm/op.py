@@ -22,6 +22,21 @@ class TestSite:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What keeps an op from being read, and so from being converted."""
+
+    file: str  #: path in the target repo
+    line: int  #: from 1
+    column: int  #: from 1
+    message: str  #: what is wrong there
+    advice: str  #: what to do about it
+
+    def __str__(self) -> str:
+        """Place, message and advice in one line."""
+        return f"{self.file}:{self.line}:{self.column}: {self.message}; {self.advice}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Op:
     """An operator of the target repo."""
 
@@ -31,6 +46,7 @@ class Op:
     kernels: tuple[KernelSite, ...]
     tests: tuple[TestSite, ...]
     target_files: tuple[str, ...]  #: files of a landed target implementation; empty: missing
+    problems: tuple[Problem, ...] = ()  #: what cannot be read of it; the rest is as far as it can be read
 
     @property
     def landed(self) -> bool:

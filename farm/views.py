@@ -9,7 +9,7 @@ from typing import Literal
 from farm.fault import Fault
 from farm.gates import GateResult
 from farm.job import Accept, Job, JobState, ParkReason, Run
-from farm.op import KernelSite, Op, TestSite
+from farm.op import KernelSite, Op, Problem, TestSite
 from farm.report.trace import Trace
 
 SCHEMA = 1
@@ -21,12 +21,13 @@ class OpView:
 
     name: str  #: the op's name
     landed: bool  #: whether the repo has a target implementation
-    rows: int | None  #: test rows per backend; null: not literal in the source
+    rows: int | None  #: test rows per backend; null: not literal in the source, or not readable
     registered: tuple[str, ...]  #: names it is registered under
     source_files: tuple[str, ...]  #: files of the source implementation
     target_files: tuple[str, ...]  #: files of the landed target implementation
     kernels: tuple[KernelSite, ...]  #: kernel functions of the source implementation
     tests: tuple[TestSite, ...]  #: test functions that are parametrised by backend
+    problems: tuple[Problem, ...] = ()  #: why it cannot be read, hence not be converted; empty: it can
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,12 +252,13 @@ def op_view(op: Op) -> OpView:
     return OpView(
         name=op.name,
         landed=op.landed,
-        rows=sum(known) if len(known) == len(counts) else None,
+        rows=sum(known) if len(known) == len(counts) and not op.problems else None,
         registered=op.registered,
         source_files=op.source_files,
         target_files=op.target_files,
         kernels=op.kernels,
         tests=op.tests,
+        problems=op.problems,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from containers.toolchain import Toolchain
 from containers.warm import ensure_warm
 from farm.codec import encode
-from farm.errors import LeakFound, NoSpace, UnknownOp
+from farm.errors import LeakFound, NoSpace, UnknownOp, UnreadableFile
 from farm.hiding import Bare
 from farm.job import Job, Run
 from farm.mountindex import Mount
@@ -65,7 +65,7 @@ class Preparer:
         self._subjects: dict[tuple[str, ...], Subject] = {}
 
     def subject(self, run: Run, job: Job) -> Subject:
-        """The job's subject. Raises UnknownOp, RepositoryError, ConfigurationError."""
+        """The job's subject. Raises UnknownOp, UnreadableFile, RepositoryError, ConfigurationError."""
         folder = self._recipes / run.recipe
         written = sha256((folder / "recipe.toml").read_bytes())
         key = (run.repo, run.base, run.recipe, written, job.op)
@@ -82,6 +82,8 @@ class Preparer:
         op = next((op for op in conversion.inventory(tree) if op.name == job.op), None)
         if op is None:
             raise UnknownOp(f"{run.repo} at {run.base[:12]} has no op {job.op!r}; `farm ops` lists what it has")
+        for found in op.problems:
+            raise UnreadableFile(found.file, found.line, found.column, found.message, found.advice)
         return Subject(
             recipe=recipe, recipe_folder=folder, conversion=conversion, op=op, bare=conversion.bare(tree, op)
         )

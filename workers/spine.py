@@ -64,6 +64,7 @@ class Failed:
     summary: str  #: one sentence
     notes: Notes = field(default_factory=Notes)
     final: bool = False  #: repeating the attempt cannot help, whatever the fault allows
+    next_step: str | None = None  #: what a person should do, when the failure knows better than its fault
 
 
 StepOutcome = Advance | Wait | Park | Failed

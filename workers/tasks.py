@@ -138,7 +138,7 @@ class _Hop:
             return Park(reason=ParkReason.DISK, summary=str(error))
         except FarmError as error:
             _log.warning("%s", error, extra=context(Action.STEP_FAILED, self._job), exc_info=True)
-            return Failed(fault=error.fault, summary=str(error))
+            return Failed(fault=error.fault, summary=str(error), next_step=error.next_step)
         except Exception as error:
             # A defect of ours may not stop the other jobs: it is charged like a broken machine.
             _log.exception("%s", error, extra=context(Action.STEP_FAILED, self._job))

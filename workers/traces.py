@@ -27,7 +27,11 @@ def write_trace(ledger: Ledger, store: ArtifactStore, job: Job, failure: Failed,
     result = _load(store, artifacts.get(RESULT), BoxResult)
     gates = _load(store, artifacts.get(GATES), GateReport)
     error = StepError(
-        state=job.state, fault=failure.fault, message=failure.summary, log_tail=_tail(store, artifacts)
+        state=job.state,
+        fault=failure.fault,
+        message=failure.summary,
+        log_tail=_tail(store, artifacts),
+        next_step=failure.next_step,
     )
     started = {attempt.number: attempt.started_at for attempt in ledger.attempts(job.id)}
     evidence = AttemptEvidence(

@@ -59,17 +59,18 @@ def ops_table(view: OpsView) -> RenderableType:
     """The ops of a target repo."""
     table = _table("op", "kernels", "rows", "landed", "source")
     for op in view.ops:
-        rows = "computed" if op.rows is None else str(op.rows)
+        rows = ("computed" if op.rows is None else str(op.rows)) if op.tests else "none"
         table.add_row(
             op.name,
             str(len(op.kernels)),
-            rows if op.tests else "none",
+            "unreadable" if op.problems else rows,
             "yes" if op.landed else "",
             Text(", ".join(dict.fromkeys(kernel.file for kernel in op.kernels) or op.source_files)),
         )
     landed = sum(op.landed for op in view.ops)
     head = Text(f"{view.repo} at {view.base[:12]}: {len(view.ops)} ops, {landed} landed ({view.recipe})")
-    return Group(head, table)
+    broken = [Text(f"{op.name} cannot be read: {problem}") for op in view.ops for problem in op.problems]
+    return Group(head, table, *broken)
 
 
 def job_text(view: JobDetailView) -> RenderableType:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drivers.cli.context import Wiring
+from drivers.cli.output import note
 from farm.data import builtin_repos, config_folder
 from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
 from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
@@ -99,6 +100,7 @@ class Machine:
                 nudge=self._nudge if embedded else lambda _: None,
                 now=time.time,
                 versions=self._versions,
+                say=note,
             ),
         )
 

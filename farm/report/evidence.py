@@ -21,6 +21,7 @@ class StepError:
     fault: Fault
     message: str
     log_tail: str = ""  #: last lines of the box's output, when there was a box
+    next_step: str | None = None  #: what a person should do, when the step said it
 
 
 @dataclass(frozen=True, kw_only=True)

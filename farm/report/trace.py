@@ -123,7 +123,7 @@ def _end_by_error(last: AttemptEvidence) -> _End | None:
         judged = _end_by_gates(last)
         if judged is not None:
             return replace(judged, fault=judged.fault or error.fault)
-    return _End(where=error.state.value, summary=error.message, fault=error.fault)
+    return _End(where=error.state.value, summary=error.message, fault=error.fault, advice=error.next_step)
 
 
 def _end_by_gates(last: AttemptEvidence) -> _End | None:

@@ -3,10 +3,11 @@
 import ast
 import fnmatch
 from collections.abc import Iterator
+from dataclasses import replace
 
-from farm.errors import RepositoryError
+from farm.errors import UnreadableFile
 from farm.layout import Layout, Package, find_package
-from farm.op import KernelSite, Op, TestSite
+from farm.op import KernelSite, Op, Problem, TestSite
 from farm.recipes.cutile_rs.rows import count_rows, parametrizations, scope_of
 from farm.recipes.cutile_rs.syntax import Imports, Source, argument, read_source, string
 from farm.tree import Mode, Tree
@@ -19,36 +20,95 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def inventory(tree: Tree, layout: Layout) -> tuple[Op, ...]:
     """The ops of a tree, sorted by name.
 
-    Raises RepositoryError when the layout is missing, when a file that has to be read is not Python
-    (naming file and line), or when two files define an op of one name.
+    A file that cannot be read is a problem of the ops that need it, and no other op's. One that no op imports is
+    taken for an op of its own, since nobody can say that it registers none. Raises RepositoryError when the
+    layout is missing.
     """
     package = find_package(tree, layout)
     folder = f"{package.source_folder}/"
     ops: dict[str, Op] = {}
+    unread: dict[str, Problem] = {}
     for path in sorted(tree):
         if not (path.startswith(folder) and path.endswith(".py")) or tree[path].mode is Mode.LINK:
             continue
-        source = read_source(tree, path)
-        registered = registrations(source, layout.source)
-        if not registered:
+        try:
+            source = read_source(tree, path)
+        except UnreadableFile as error:
+            unread[path] = _problem(error)
             continue
-        name = path.rsplit("/", 1)[-1].removesuffix(".py")
-        if name in ops:
-            raise RepositoryError(f"two files define an op `{name}`: {ops[name].source_files[0]} and {path}")
-        ops[name] = _op(tree, package, source, name, registered)
+        registered = registrations(source, layout.source)
+        if registered:
+            _add(ops, _op(tree, package, source, _op_name(path), registered))
+    blamed = {problem.file for op in ops.values() for problem in op.problems}
+    for path, problem in unread.items():
+        if path not in blamed and not path.endswith("/__init__.py"):
+            _add(ops, _unread_op(tree, package, path, problem))
     return tuple(ops[name] for name in sorted(ops))
 
 
+def _op_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".py")
+
+
+def _add(ops: dict[str, Op], op: Op) -> None:
+    """Add an op; a second one of its name makes the first a problem."""
+    first = ops.setdefault(op.name, op)
+    if first is not op:
+        file = op.source_files[0]
+        message = f"two files define an op `{op.name}`: {first.source_files[0]} and {file}"
+        clash = Problem(file=file, line=1, column=1, message=message, advice="rename one of the files")
+        ops[op.name] = replace(first, problems=(*first.problems, clash))
+
+
 def _op(tree: Tree, package: Package, source: Source, name: str, registered: tuple[str, ...]) -> Op:
-    sources = source_closure(tree, package, source)
+    sources, unread = source_closure(tree, package, source)
+    tests, untested = _test_sites(tree, package, name)
     return Op(
         name=name,
         registered=registered,
-        source_files=tuple(item.path for item in sources),
+        source_files=(*(item.path for item in sources), *(problem.file for problem in unread)),
         kernels=tuple(site for item in sources for site in kernels(item, package)),
-        tests=tuple(site for path in test_files(tree, package, name) for site in _tests(tree, package, path)),
+        tests=tests,
         target_files=package.matches(tree, package.layout.implementation, name),
+        problems=(*_unread_packages(tree, package, source.path), *unread, *untested),
     )
+
+
+def _unread_op(tree: Tree, package: Package, path: str, problem: Problem) -> Op:
+    """What can be said of an op whose own file cannot be read."""
+    name = _op_name(path)
+    tests, untested = _test_sites(tree, package, name)
+    return Op(
+        name=name,
+        registered=(),
+        source_files=(path,),
+        kernels=(),
+        tests=tests,
+        target_files=package.matches(tree, package.layout.implementation, name),
+        problems=(problem, *untested),
+    )
+
+
+def _problem(error: UnreadableFile) -> Problem:
+    return Problem(
+        file=error.file,
+        line=error.line,
+        column=error.column,
+        message=error.message,
+        advice=error.next_step or "correct the file",
+    )
+
+
+def _unread_packages(tree: Tree, package: Package, path: str) -> Iterator[Problem]:
+    """What cannot be read of the `__init__.py` above a file: importing the file runs them."""
+    parts = path.split("/")
+    for end in range(package.source_folder.count("/") + 1, len(parts)):
+        above = "/".join((*parts[:end], "__init__.py"))
+        if above in tree:
+            try:
+                read_source(tree, above)
+            except UnreadableFile as error:
+                yield _problem(error)
 
 
 def test_files(tree: Tree, package: Package, op: str) -> tuple[str, ...]:
@@ -75,17 +135,25 @@ def file_imports(source: Source, package: Package) -> Imports:
     return Imports(source, module, is_package=source.path.endswith("/__init__.py"))
 
 
-def source_closure(tree: Tree, package: Package, source: Source) -> tuple[Source, ...]:
-    """A source file and the files of the source folder that it imports, directly or not, itself first."""
+def source_closure(tree: Tree, package: Package, source: Source) -> tuple[tuple[Source, ...], tuple[Problem, ...]]:
+    """A source file and the files of the source folder that it imports, directly or not, itself first.
+
+    Behind them what cannot be read of these files.
+    """
     found, waiting = {source.path: source}, [source]
+    unread: dict[str, Problem] = {}
     while waiting:
         item = waiting.pop(0)
         for dotted in sorted(set(file_imports(item, package).names.values())):
             path = module_file(tree, package, dotted)
-            if path is not None and path not in found:
+            if path is None or path in found or path in unread:
+                continue
+            try:
                 found[path] = read_source(tree, path)
                 waiting.append(found[path])
-    return tuple(found.values())
+            except UnreadableFile as error:
+                unread[path] = _problem(error)
+    return tuple(found.values()), tuple(unread.values())
 
 
 def module_file(tree: Tree, package: Package, dotted: str) -> str | None:
@@ -119,6 +187,18 @@ def kernels(source: Source, package: Package) -> Iterator[KernelSite]:
 def is_kernel_decorator(node: ast.expr, imports: Imports) -> bool:
     """Whether an expression is the kernel decorator, plain or with arguments."""
     return imports.dotted(node.func if isinstance(node, ast.Call) else node) == KERNEL
+
+
+def _test_sites(tree: Tree, package: Package, op: str) -> tuple[tuple[TestSite, ...], tuple[Problem, ...]]:
+    """The op's test functions, and what cannot be read of its test files."""
+    sites: list[TestSite] = []
+    unread: list[Problem] = []
+    for path in test_files(tree, package, op):
+        try:
+            sites += _tests(tree, package, path)
+        except UnreadableFile as error:
+            unread.append(_problem(error))
+    return tuple(sites), tuple(unread)
 
 
 def _tests(tree: Tree, package: Package, path: str) -> Iterator[TestSite]:

@@ -26,6 +26,9 @@ def judge(order: BoxOrder, io: BoxIO, layout: Layout) -> GateReport:
     op = next((op for op in inventory(tree, layout) if op.name == order.op), None)
     if op is None:
         return _undone(Fault.INFRA, f"the patched tree has no op {order.op!r}", "report this as a defect")
+    if op.problems:
+        first = op.problems[0]
+        return _undone(Fault.AGENT, f"{first.file}:{first.line}:{first.column}: {first.message}", first.advice)
     rule = _rule(order, io, layout, op)
     if rule is not None:
         return rule

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from farm.errors import RepositoryError
+from farm.errors import UnreadableFile
 from farm.tree import Mode, Tree
+
+#: What to do about a file that is not Python.
+CORRECT = "correct the file and commit it, or name a revision by --base in which it is Python"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +36,16 @@ class Source:
     """A parsed Python file."""
 
     def __init__(self, path: str, data: bytes) -> None:
-        """Parse it. Raises RepositoryError with file and line when it is not Python."""
+        """Parse it. Raises UnreadableFile when it is not Python."""
         self.path = path
         self.data = data
         try:
             self.tree = ast.parse(data, filename=path)
         except SyntaxError as error:
-            raise RepositoryError(f"{path}:{error.lineno or 1}: not readable as Python: {error.msg}") from error
+            place = (error.lineno or 1, max(1, error.offset or 1))
+            raise UnreadableFile(path, *place, f"not readable as Python: {error.msg}", CORRECT) from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise RepositoryError(f"{path}:1: not readable as Python: {error or 'too deep'}") from error
+            raise UnreadableFile(path, 1, 1, f"not readable as Python: {error or 'too deep'}", CORRECT) from error
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -103,11 +107,12 @@ def _place(node: ast.AST, prefix: str = "") -> tuple[int, int]:
 
 
 def read_source(tree: Tree, path: str) -> Source:
-    """A file of a tree, parsed. Raises RepositoryError when it is missing, a link, or not Python."""
+    """A file of a tree, parsed. Raises UnreadableFile when it is missing, a link, or not Python."""
     if path not in tree:
-        raise RepositoryError(f"the repository has no {path}")
+        raise UnreadableFile(path, 1, 1, "the repository has no such file", "check --repo and --base")
     if tree[path].mode is Mode.LINK:
-        raise RepositoryError(f"{path} is a symbolic link, the recipe wants a file there")
+        advice = "put the file in its place, or name another revision by --base"
+        raise UnreadableFile(path, 1, 1, "is a symbolic link, the recipe wants a file there", advice)
     return Source(path, tree[path].data)
 
 

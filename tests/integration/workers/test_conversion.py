@@ -75,6 +75,15 @@ def bench(tmp_path: Path):
         one.ledger.close()
 
 
+def own_repo(folder: Path, git: GitCommand) -> Path:
+    """The built-in target repo as a user would have it: a repository with a working tree."""
+    shutil.copytree(MINIGYM, folder, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache", "target"))
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "-q", "-m", "gym")
+    return folder
+
+
 def pipeline_that(change: Callable[[Path], None]) -> Program:
     """The pipeline that works, and then does something more to its workspace."""
 
@@ -100,6 +109,22 @@ def test_a_job_lands_as_one_commit_and_leaves_nothing_on_the_host(bench, git: Gi
     assert b.store.get(kept["A-1.log"]) == b"traced\n"
     assert b.engine.list({}) == ()
     assert list(jobs_folder(b.state).glob("*")) == []
+
+
+def test_an_op_whose_test_is_not_python_fails_at_once_with_its_place_and_the_others_land(
+    bench, tmp_path: Path, git: GitCommand
+) -> None:
+    repo = own_repo(tmp_path / "repo", git)
+    (repo / "tests" / "ops" / "test_scale.py").write_text("def (\n")
+    git(repo, "commit", "--quiet", "--all", "--message=broken")
+    b = bench(repo=str(repo), ops=("relu", "scale"), transient_retries=3)
+    assert b.go(JobState.ACCEPTED).op == "relu"
+    b.id = b.ids[1]
+    job = b.go(JobState.FAILED)
+    assert (job.fault, job.transients) == (Fault.UNSUPPORTED, 0)
+    trace = b.trace()
+    assert str(trace["summary"]).startswith("tests/ops/test_scale.py:1:5: not readable as Python")
+    assert "correct the file" in str(trace["next_step"])
 
 
 @pytest.mark.parametrize(

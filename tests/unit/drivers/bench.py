@@ -19,6 +19,8 @@ from farm.tree import Entry, Mode, Tree
 
 REPO = "builtin:minigym"
 BASE = "a" * 40
+#: What is not Python in the repo `/broken`.
+BROKEN_TEST = "tests/ops/test_relu.py"
 WAY = (JobState.PREPARING, JobState.RUNNING, JobState.CAPTURED, JobState.VERIFYING, JobState.LANDING)
 
 
@@ -37,7 +39,17 @@ class Bench:
         self.reader = Reader(ledger=self.ledger, store=self.store, reports=folder / "reports")
         tree = read_tree(builtin_repos()["minigym"])
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
-        sources = MemorySources({REPO: {BASE: tree}, "/empty": {"e" * 40: bare}})
+        broken = {**tree, BROKEN_TEST: Entry(Mode.FILE, b"def (\n")}
+        hopeless = {**tree, "src/minigym/ops/cutile/__init__.py": Entry(Mode.FILE, b"def (\n")}
+        sources = MemorySources(
+            {
+                REPO: {BASE: tree},
+                "/empty": {"e" * 40: bare},
+                "/broken": {"b" * 40: broken},
+                "/hopeless": {"c" * 40: hopeless},
+            }
+        )
+        self.said: list[str] = []
         self.service = FarmService(
             ledger=self.ledger,
             reader=self.reader,
@@ -49,6 +61,7 @@ class Bench:
                 nudge=self.nudged.extend,
                 now=lambda: self.now,
                 versions=lambda: {"cutile": "0.2.0"},
+                say=self.said.append,
             ),
         )
 

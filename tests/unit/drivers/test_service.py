@@ -52,6 +52,31 @@ def test_a_submit_stores_one_queued_job_an_op_and_tells_the_workers(tmp_path: Pa
     assert run.attempts == 2  # the recipe's
 
 
+def test_an_op_that_cannot_be_read_gets_a_job_beside_the_others_and_is_told_of(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    run = bench.service.submit(request("all", repo="/broken"))
+    assert [job.op for job in bench.ledger.jobs(run=run.id)] == ["add_bias", "relu", "scale", "silu_and_mul"]
+    (said,) = bench.said
+    assert "op 'relu' cannot be read: tests/ops/test_relu.py:1:5: not readable as Python" in said
+    assert "the others go on" in said
+
+
+def test_an_op_that_cannot_be_read_is_refused_by_name_and_its_neighbours_are_not(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    with pytest.raises(RepositoryError, match=r"'relu' cannot be read: tests/ops/test_relu.py:1:5.*correct"):
+        bench.service.submit(request("scale,relu", repo="/broken"))
+    assert bench.ledger.runs() == ()
+    bench.service.submit(request("scale", repo="/broken"))
+    assert bench.said == []
+
+
+def test_a_repo_in_which_no_op_can_be_read_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    with pytest.raises(RepositoryError, match="'scale' cannot be read"):
+        bench.service.submit(request("all", repo="/hopeless"))
+    assert bench.ledger.runs() == ()
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [

@@ -135,6 +135,14 @@ def test_submit_with_wait_ends_with_4_when_one_failed_and_names_the_command_that
     assert f"farm diagnose {run.id}.relu" in text
 
 
+def test_ops_lists_what_cannot_be_read_with_its_place_and_what_to_do(farm: Command) -> None:
+    text = farm.run("ops", "--repo", "/broken").stdout
+    assert "relu cannot be read: tests/ops/test_relu.py:1:5: not readable as Python: invalid syntax;" in text
+    ops = {op.name: op for op in farm.document(OpsView, "ops", "--repo", "/broken").ops}
+    assert [(p.file, p.line, p.column) for p in ops["relu"].problems] == [("tests/ops/test_relu.py", 1, 5)]
+    assert (ops["relu"].rows, ops["scale"].rows, ops["scale"].problems) == (None, 7, ())
+
+
 def test_submit_with_wait_ends_with_3_when_a_job_waits_for_a_gpu(farm: Command) -> None:
     def await_gpu() -> None:
         (job,) = farm.bench.ledger.jobs()

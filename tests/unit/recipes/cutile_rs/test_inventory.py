@@ -128,25 +128,70 @@ def test_two_packages_are_refused_by_name() -> None:
         inventory(twice, layout())
 
 
-@pytest.mark.parametrize("text", ["def broken(:\n", "x = 1\n\n  y = 2\n", "a = '\0'\n"])
-def test_a_file_that_is_not_python_is_named_with_its_line(text: str) -> None:
-    tree = with_files(minigym(), {"src/minigym/ops/cutile/relu.py": text})
-    with pytest.raises(RepositoryError, match=r"src/minigym/ops/cutile/relu\.py:\d+: not readable as Python"):
-        inventory(tree, layout())
+RELU = "src/minigym/ops/cutile/relu.py"
+TEST = "tests/ops/test_relu.py"
 
 
-def test_a_file_nested_too_deep_is_an_error_not_a_crash() -> None:
-    tree = with_files(minigym(), {"src/minigym/ops/cutile/relu.py": "x = " + "-" * 100_000 + "1\n"})
-    with pytest.raises(RepositoryError, match="not readable as Python"):
-        inventory(tree, layout())
+def unread(files: dict[str, str | bytes]) -> dict[str, list[str]]:
+    """Op -> places that cannot be read, of the built-in repo with some files replaced."""
+    ops = inventory(with_files(minigym(), files), layout())
+    return {op.name: [f"{p.file}:{p.line}:{p.column}" for p in op.problems] for op in ops if op.problems}
 
 
-def test_links_in_the_source_folder_are_passed_over_and_refused_as_tests() -> None:
+@pytest.mark.parametrize("file", [RELU, TEST])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("def broken(:\n", "1:12"),
+        ("x = 1\n\n  y = 2\n", "3:2"),
+        ("a = '\0'\n", "1:1"),
+        (b"\xff\xfe", "1:2"),
+        ("x = " + "-" * 100_000 + "1\n", "1:1"),
+    ],
+)
+def test_a_file_that_is_not_python_is_a_problem_of_its_op_alone(file: str, text: str | bytes, place: str) -> None:
+    tree = with_files(minigym(), {file: text})
+    ops = {op.name: op for op in inventory(tree, layout())}
+    assert unread({file: text}) == {"relu": [f"{file}:{place}"]}
+    assert "not readable as Python" in str(ops["relu"].problems[0])
+    assert "correct the file" in ops["relu"].problems[0].advice
+    assert [ops[name] for name in ("add_bias", "scale")] == [op_named(minigym(), n) for n in ("add_bias", "scale")]
+
+
+def test_an_op_with_an_unreadable_test_keeps_what_can_be_read_of_it() -> None:
+    op = op_named(with_files(minigym(), {TEST: "def ("}), "relu")
+    assert [kernel.function for kernel in op.kernels] == ["_relu_kernel"]
+    assert op.tests == ()
+
+
+def test_an_unreadable_helper_is_a_problem_of_the_ops_that_import_it_and_no_op_itself() -> None:
+    helper = {"src/minigym/ops/cutile/shared.py": "def (\n"}
+    user = "from . import shared\n" + KERNEL
+    tree = with_files(gym_with(user), helper)
+    found = {op.name: [p.file for p in op.problems] for op in inventory(tree, layout()) if op.problems}
+    assert found == {"probe": ["src/minigym/ops/cutile/shared.py"]}
+
+
+def test_an_unreadable_package_file_is_a_problem_of_every_op_below_it() -> None:
+    assert set(unread({"src/minigym/ops/cutile/__init__.py": "def (\n"})) == {
+        "add_bias",
+        "relu",
+        "scale",
+        "silu_and_mul",
+    }
+    assert unread({"src/minigym/ops/cutile/deep/__init__.py": "def (\n"}) == {}
+
+
+def test_an_unreadable_file_that_nobody_imports_is_listed_as_an_op() -> None:
+    op = op_named(with_files(minigym(), {"src/minigym/ops/cutile/wave.py": "def (\n"}), "wave")
+    assert (op.source_files, op.landed, len(op.problems)) == (("src/minigym/ops/cutile/wave.py",), False, 1)
+
+
+def test_links_in_the_source_folder_are_passed_over_and_problems_as_tests() -> None:
     link = Entry(Mode.LINK, b"relu.py")
     tree = {**minigym(), "src/minigym/ops/cutile/again.py": link}
     assert inventory(tree, layout()) == inventory(minigym(), layout())
-    with pytest.raises(RepositoryError, match="is a symbolic link"):
-        inventory({**tree, "tests/ops/test_relu.py": link}, layout())
+    assert "is a symbolic link" in str(op_named({**tree, TEST: link}, "relu").problems[0])
 
 
 def test_a_broken_file_elsewhere_does_not_matter() -> None:
@@ -154,8 +199,8 @@ def test_a_broken_file_elsewhere_does_not_matter() -> None:
     assert inventory(tree, layout()) == inventory(minigym(), layout())
 
 
-def test_two_files_with_one_op_name_are_refused() -> None:
-    tree = minigym()
-    again = {"src/minigym/ops/cutile/more/relu.py": tree["src/minigym/ops/cutile/relu.py"].data}
-    with pytest.raises(RepositoryError, match="two files define an op `relu`"):
-        inventory(with_files(tree, again), layout())
+def test_two_files_with_one_op_name_are_a_problem_of_that_op_alone() -> None:
+    again = {"src/minigym/ops/cutile/more/relu.py": minigym()[RELU].data}
+    assert set(unread(again)) == {"relu"}
+    (problem,) = op_named(with_files(minigym(), again), "relu").problems
+    assert "two files define an op `relu`" in problem.message
