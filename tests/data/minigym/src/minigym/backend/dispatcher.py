@@ -9,14 +9,14 @@ from typing import Callable
 from .selector import get_current_backend
 
 #: operator name -> backend name -> function
-_TABLE: dict[str, dict[str, Callable]] = {}
+_REGISTRY: dict[str, dict[str, Callable]] = {}
 
 
 def register_impl(name: str, backend: str):
     """Decorator: the function computes operator `name` when `backend` is chosen."""
 
     def keep(function):
-        _TABLE.setdefault(name, {})[backend] = function
+        _REGISTRY.setdefault(name, {})[backend] = function
         return function
 
     return keep
@@ -24,7 +24,7 @@ def register_impl(name: str, backend: str):
 
 def backends_of(name: str) -> tuple[str, ...]:
     """Backends that have registered operator `name`."""
-    return tuple(_TABLE.get(name, ()))
+    return tuple(_REGISTRY.get(name, ()))
 
 
 def dispatch(name: str, fallback_backend: str = "pytorch"):
@@ -38,7 +38,7 @@ def dispatch(name: str, fallback_backend: str = "pytorch"):
         @functools.wraps(interface)
         def call(*args, **kwargs):
             chosen = kwargs.pop("backend", None) or get_current_backend()
-            known = _TABLE.get(name, {})
+            known = _REGISTRY.get(name, {})
             if chosen in known:
                 return known[chosen](*args, **kwargs)
             if os.environ.get("DISABLE_FALLBACK", "0") == "1":
