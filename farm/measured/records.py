@@ -48,7 +48,7 @@ class RowRun:
     seconds: float  #: wall clock
     null: str | None = None  #: NULL only: `zeros`, `mean`, `input` or `last`
     calls: int | None = None  #: calls of the library's exports during the row, by the interposed library
-    kernels: dict[str, int] | None = None  #: device symbols launched during the row, with their counts; None: no CUPTI
+    kernels: dict[str, int] | None = None  #: device symbols launched during the row, counted; None: no CUPTI
     lost: int = 0  #: device records that CUPTI dropped during the row
     results: tuple[ResultFact, ...] = ()  #: of the row's calls of the op, in order
     backwards: int = 0  #: calls of autograd's engine during the row
@@ -62,7 +62,9 @@ class Collected:
     phase: Phase  #: SOURCE or TARGET
     keys: tuple[str, ...]
     uncollected: tuple[str, ...]  #: files that could not be collected, with the reason
-    process: dict[str, str]  #: facts of the process: `source_dsl` imported or not, threads at the end, ..
+    process: dict[
+        str, str
+    ]  #: facts of the process; those of `farm.measured.process.CLEAN` are empty when all is well
 
 
 class ProbeKind(StrEnum):
@@ -138,7 +140,7 @@ class TimedCall:
     wall_ns: int  #: host time of the call, reported and never gated
     same_output: bool  #: the output agreed with the reference's for the same inputs
     sm_clock_mhz: int | None  #: None: not readable
-    throttle: int | None  #: bit mask of NVML's throttle reasons that matter (thermal, power brake); None: not readable
+    throttle: int | None  #: mask of NVML's throttle reasons that matter (thermal, power brake); None: not readable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,3 +153,4 @@ class ConfigFact:
     bytes_least: int | None  #: least memory traffic of the op (inputs plus outputs), bytes
     problem: str | None  #: why it could not be timed
     second_reference: bool = False  #: times another implementation of the repository instead of the target
+    problem_of: str | None = None  #: whose problem: `source` or `target`; None: the measuring's

@@ -1,0 +1,81 @@
+"""Probes: the op on inputs that the repository does not test, judged against the source and an oracle. Pure."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from farm.gates import Ruling
+from farm.measured.model import Finding, Flag
+from farm.measured.records import Difference, Probe
+
+#: The target's error may be so many times the source's, and so many units in the last place at any rate.
+TIMES, ULP = 1.5, 2.0
+
+
+class ProbesJudged(NamedTuple):
+    """What the probes of one subject say."""
+
+    findings: tuple[Finding, ...]
+    flags: tuple[Flag, ...]
+    spoke: int  #: probes that said something
+
+
+def judge_probes(probes: Iterable[Probe]) -> ProbesJudged:
+    """Judge all probes of one subject; where none says anything, that is INFRA."""
+    findings, flags, spoke = [], [], 0
+    for probe in probes:
+        why = fault(probe)
+        where = f"{probe.key}, probe {probe.name}"
+        if why is not None:
+            findings.append(Finding(ruling=Ruling.FAIL, reason=f"{where}: {why}{_worst(probe.worst)}"))
+        elif probe.source_raised is not None and probe.target_raised is None:
+            flags.append(
+                Flag(where=where, what=f"the target returns where the source raises {probe.source_raised}")
+            )
+        elif probe.source_raised is None and probe.source_error_ulp is None:
+            flags.append(
+                Flag(where=where, what="no error against an oracle: compared with the source's values alone")
+            )
+        spoke += probe.source_raised is None
+    if not spoke:
+        findings.append(Finding(ruling=Ruling.INFRA, reason="no probe says anything beyond the repository's rows"))
+    return ProbesJudged(tuple(findings), tuple(flags), spoke)
+
+
+def fault(probe: Probe) -> str | None:
+    """What the target did wrong, or None. Nothing is wrong where the source raises."""
+    if probe.source_raised is not None:
+        return None
+    if probe.target_raised is not None:
+        return f"raises {probe.target_raised} where the source returns"
+    if probe.unequal_facts is not None:
+        return f"results differ from the source's: {probe.unequal_facts}"
+    if probe.poisoned:
+        return f"{probe.poisoned} elements are not written"
+    if probe.inputs_changed:
+        return f"changes its input {', '.join(probe.inputs_changed)}"
+    if probe.unequal_special:
+        return f"{probe.unequal_special} elements are NaN or infinite on one side only"
+    if probe.source_repeats and probe.target_repeats is False:
+        return "does not repeat its bits, the source does"
+    return _error(probe.source_error_ulp, probe.target_error_ulp)
+
+
+def _error(source: float | None, target: float | None) -> str | None:
+    if source is None and target is None:
+        return None
+    if target is None:
+        return "no error could be taken of its values, and one of the source's"
+    allowed = ULP if source is None else max(TIMES * source, ULP)
+    # Written so that NaN fails.
+    if target <= allowed:
+        return None
+    than = "no oracle for the source" if source is None else f"the source's is {source:.3g}"
+    return f"error of {target:.3g} ulp, {than}, {allowed:.3g} allowed"
+
+
+def _worst(worst: Difference | None) -> str:
+    if worst is None:
+        return ""
+    place = ", ".join(str(part) for part in worst.index)
+    exact = "" if worst.oracle is None else f", exact {worst.oracle:.9g}"
+    return f" (output {worst.output}[{place}]: {worst.target:.9g}, the source's {worst.source:.9g}{exact})"
