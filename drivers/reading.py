@@ -62,6 +62,7 @@ class Reader:
     def run_view(self, run: Run) -> RunView:
         """A run with its jobs."""
         jobs = self._ledger.jobs(run=run.id)
+        waits = self._ledger.waits([job.id for job in jobs])
         report = self.report_folder(run) / "report.html"
         return RunView(
             id=run.id,
@@ -74,7 +75,7 @@ class Reader:
             settled=settled(jobs),
             exit_code=exit_code(jobs),
             counts=counts(jobs),
-            jobs=tuple(job_view(run, job) for job in jobs),
+            jobs=tuple(job_view(run, job, waits.get(job.id)) for job in jobs),
             report=str(report) if report.exists() else None,
         )
 
@@ -88,7 +89,7 @@ class Reader:
         gates = next((a.gates for a in reversed(attempts) if a.gates is not None), None)
         proof = gates.certificate if gates else None
         return JobDetailView(
-            job=job_view(self._ledger.run(job.run), job),
+            job=job_view(self._ledger.run(job.run), job, self._ledger.waits([job.id]).get(job.id)),
             gates=gate_results(attempts),
             rows_collected=gates.rows_collected if gates else None,
             rows_expected=gates.rows_expected if gates else None,

@@ -27,6 +27,14 @@ FINAL = frozenset({JobState.ACCEPTED, JobState.FAILED, JobState.CANCELLED})
 #: States in which nothing moves until something outside changes.
 WAITING = frozenset({JobState.AWAITING_GPU, JobState.PARKED})
 
+
+class WaitsFor(StrEnum):
+    """What a job waits for inside the farm, without leaving its state."""
+
+    TURN = "turn"  #: so many jobs are at work that it is not prepared yet
+    BOX = "box"  #: as many boxes run as may
+
+
 _FORWARD = {
     JobState.QUEUED: {JobState.PREPARING},
     JobState.PREPARING: {JobState.RUNNING},

@@ -8,7 +8,7 @@ from typing import Literal
 
 from farm.fault import Fault
 from farm.gates import GateResult
-from farm.job import Accept, Job, JobState, ParkReason, Run
+from farm.job import Accept, Job, JobState, ParkReason, Run, WaitsFor
 from farm.op import KernelSite, Op, Problem, TestSite
 from farm.report.trace import Trace
 
@@ -58,6 +58,7 @@ class JobView:
     commit: str | None  #: of an accepted job
     branch: str | None  #: of an accepted job
     updated_at: float  #: seconds since the epoch, UTC
+    waits_for: WaitsFor | None = None  #: `running` and `verifying` jobs wait for a box, `queued` ones for a turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +263,7 @@ def op_view(op: Op) -> OpView:
     )
 
 
-def job_view(run: Run, job: Job) -> JobView:
+def job_view(run: Run, job: Job, waits_for: WaitsFor | None = None) -> JobView:
     """A job as tables show it."""
     return JobView(
         id=job.id,
@@ -277,4 +278,5 @@ def job_view(run: Run, job: Job) -> JobView:
         commit=job.commit,
         branch=job.branch,
         updated_at=job.updated_at,
+        waits_for=waits_for,
     )

@@ -5,7 +5,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,6 +52,7 @@ class Look:
     ending: Ending | None = None  #: for BROKEN and HANGS
     log: str = ""  #: last lines of its output, when it ended
     age_s: float = 0.0  #: for RUNNING
+    first: str | None = None  #: for FULL: the job that the free place belongs to; None: there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +75,19 @@ class Boxes:
         self.most = most
         self._removals: dict[str, threading.Thread] = {}  # under way, by box
 
-    def look(self, order: BoxOrder, folders: BoxFolders, *, result: str, limit_s: float) -> Look:
+    def look(
+        self,
+        order: BoxOrder,
+        folders: BoxFolders,
+        *,
+        result: str,
+        limit_s: float,
+        ahead: Callable[[], Sequence[str]] = tuple,
+    ) -> Look:
         """Start the order's box unless it was, and see how it does. Raises EngineUnavailable.
 
-        After DONE, BROKEN and HANGS nothing of the box runs.
+        `ahead` names the jobs that wait for a box and come before this one, first one first; it is asked while no
+        other worker starts a box. After DONE, BROKEN and HANGS nothing of the box runs.
         """
         name = box_name(self._settings.farm, order)
         done = folders.out / result
@@ -86,9 +96,10 @@ class Boxes:
         if status is None and not os.path.lexists(done):
             if _starts(folders.order) >= MOST_STARTS:
                 return self._ended(name, None, folders)
-            status = self._start(order, folders)
-            if status is None:
-                return Look(sight=Sight.FULL, name=name)
+            started = self._start(order, folders, ahead)
+            if not isinstance(started, BoxStatus):
+                return Look(sight=Sight.FULL, name=name, first=started)
+            status = started
         deadline = time.monotonic() + WATCH_S
         while status is not None and status.running and not os.path.lexists(done):
             age_s = time.time() - (status.started_at or time.time())
@@ -114,11 +125,18 @@ class Boxes:
         self._engine.remove(name, grace_s=GRACE_S)
         return log
 
-    def _start(self, order: BoxOrder, folders: BoxFolders) -> BoxStatus | None:
+    def _start(
+        self, order: BoxOrder, folders: BoxFolders, ahead: Callable[[], Sequence[str]]
+    ) -> BoxStatus | str | None:
+        """The box, or the job that the free place belongs to, or None where no place is free."""
         with _locked(self._lock):
             mine = self._engine.list({"farm": self._settings.farm})
-            if sum(box.running for box in mine) >= self.most:
+            free = self.most - sum(box.running for box in mine)
+            if free <= 0:
                 return None
+            before = ahead()
+            if len(before) >= free:
+                return before[0]
             status = self._engine.ensure(box_spec(order, folders, self._settings))
             _count_start(folders.order)
             return status

@@ -20,7 +20,7 @@ from farm.errors import PatchConflict, PatchRefused, RemoteRefused, RemoteSilent
 from farm.events import GateRuled
 from farm.fault import Fault
 from farm.gates import GateReport
-from farm.job import FINAL, Job, JobState, ParkReason
+from farm.job import FINAL, Job, JobState, ParkReason, WaitsFor
 from farm.ledger import TRACE, Ledger
 from farm.orders import BoxOrder, BoxResult, Purpose
 from farm.patch import Patch, apply_patch, make_patch, render
@@ -88,7 +88,7 @@ class Conversion:
         """See Spine."""
         match job.state:
             case JobState.QUEUED:
-                return self._take_turn()
+                return self._take_turn(job)
             case JobState.PREPARING:
                 return self._prepare(job)
             case JobState.RUNNING:
@@ -111,11 +111,14 @@ class Conversion:
         recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
         return dict(recipe.executors)
 
-    def _take_turn(self) -> StepOutcome:
+    def _take_turn(self, job: Job) -> StepOutcome:
         counts = self._ledger.counts((JobState.QUEUED, *AT_WORK))
-        if sum(counts[state] for state in AT_WORK) < self._boxes.most + AHEAD:
+        free = self._boxes.most + AHEAD - sum(counts[state] for state in AT_WORK)
+        before = self._ledger.ahead(job.id, WaitsFor.TURN) if free > 0 else ()
+        if len(before) < free:
             return Advance(to=JobState.PREPARING)
-        return Wait(after_s=TURN_S + TURN_EACH_S * counts[JobState.QUEUED])
+        after_s = TURN_S + TURN_EACH_S * counts[JobState.QUEUED]
+        return Wait(after_s=after_s, waits=WaitsFor.TURN, first=before[0] if before else None)
 
     def _prepare(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
@@ -131,7 +134,7 @@ class Conversion:
         order = parse_json(at.order.read_bytes(), BoxOrder)
         recipe = load_recipe(self._recipes / order.recipe)
         folders = self._folders(order, at.workspace, at.out, at.order)
-        look = self._boxes.look(order, folders, result=RESULT, limit_s=recipe.limits.attempt_limit_s)
+        look = self._look(job, order, folders, RESULT, recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
             return _poll(look)
         artifacts = keep(self._store, at.out, look)
@@ -180,7 +183,7 @@ class Conversion:
         order = parse_json(at.gate_order.read_bytes(), BoxOrder)
         recipe = load_recipe(self._recipes / order.recipe)
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
-        look = self._boxes.look(order, folders, result=GATES, limit_s=recipe.limits.attempt_limit_s)
+        look = self._look(job, order, folders, GATES, recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
             return _poll(look)
         artifacts = keep(self._store, at.gate_out, look, prefix="gate-")
@@ -284,6 +287,12 @@ class Conversion:
                 logs[name] = self._boxes.remove(parse_json(order_file.read_bytes(), BoxOrder))
         return logs
 
+    def _look(self, job: Job, order: BoxOrder, folders: BoxFolders, result: str, limit_s: float) -> Look:
+        def ahead() -> tuple[str, ...]:
+            return self._ledger.ahead(job.id, WaitsFor.BOX)
+
+        return self._boxes.look(order, folders, result=result, limit_s=limit_s, ahead=ahead)
+
     def _folders(self, order: BoxOrder, work: Path, out: Path, order_file: Path) -> BoxFolders:
         return BoxFolders(
             workspace=work, out=out, order=order_file, lib=self._lib, recipe=self._recipes / order.recipe
@@ -300,7 +309,7 @@ class Conversion:
 
 def _poll(look: Look) -> Wait:
     if look.sight is Sight.FULL:
-        return Wait(after_s=TURN_S)
+        return Wait(after_s=TURN_S, waits=WaitsFor.BOX, first=look.first)
     return Wait(after_s=min(POLL_MOST_S, max(POLL_LEAST_S, POLL_SHARE * look.age_s)))
 
 

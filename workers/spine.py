@@ -9,7 +9,7 @@ from farm.errors import ConfigurationError
 from farm.events import Event
 from farm.fault import Fault
 from farm.gates import GateResult
-from farm.job import Job, JobState, ParkReason
+from farm.job import Job, JobState, ParkReason, WaitsFor
 from farm.ledger import Ledger
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.settings import Settings
@@ -41,6 +41,8 @@ class Wait:
 
     after_s: float  #: seconds
     notes: Notes = field(default_factory=Notes)
+    waits: WaitsFor | None = None  #: what of the farm's own it waits for
+    first: str | None = None  #: a job that may have it now and comes before this one: it is asked next
 
 
 @dataclass(frozen=True, kw_only=True)

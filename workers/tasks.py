@@ -28,6 +28,7 @@ class Due(NamedTuple):
 
     job: Job  #: as it was written
     after_s: float  #: seconds from now
+    first: str | None = None  #: a job whose step this hand should take before, see Wait
 
 
 def task_name(state: JobState) -> str:
@@ -58,9 +59,14 @@ def register(app: Celery, runtime: Runtime, follow: Callable[[Job, float], None]
 
     def hop(job_id: str) -> None:
         due = advance(runtime, job_id)
+        if due is not None and due.first is not None:
+            # What is free belongs to a job that waits longer: this hand goes on with that one.
+            follow(due.job, due.after_s)
+            runtime.ledger.wake(due.first)
+            due = advance(runtime, due.first)
         # A step that is due at once is taken by the same hand, under a lease of its own.
         while due is not None and due.after_s <= 0:
-            due = advance(runtime, job_id)
+            due = advance(runtime, due.job.id)
         if due is not None:
             follow(due.job, due.after_s)
 
@@ -115,8 +121,9 @@ class _Hop:
             case Advance():
                 return self._move(outcome.to, _change(outcome.notes))
             case Wait():
-                self._ledger.stay(self._job, _change(outcome.notes, after_s=outcome.after_s))
-                return None if self._job.state in WAITING else Due(self._job, outcome.after_s)
+                change = _change(outcome.notes, after_s=outcome.after_s, waits=outcome.waits)
+                self._ledger.stay(self._job, change)
+                return None if self._job.state in WAITING else Due(self._job, outcome.after_s, outcome.first)
             case Park():
                 if self._job.state is JobState.PARKED:
                     self._ledger.stay(self._job, _change(outcome.notes, after_s=self._waiting_s))

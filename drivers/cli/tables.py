@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from farm.job import JobState
-from farm.views import DoctorView, JobDetailView, OpsView, RunView, StatusView
+from farm.job import JobState, WaitsFor
+from farm.views import DoctorView, JobDetailView, JobView, OpsView, RunView, StatusView
 
 
 def state_style(state: JobState) -> str:
@@ -37,11 +37,22 @@ def run_table(view: RunView) -> RenderableType:
             Text(job.state.value, style=state_style(job.state)),
             f"{job.attempt}/{job.attempts}",
             job.commit[:12] if job.commit else "",
-            Text(job.summary or (job.park_reason.value if job.park_reason else "")),
+            Text(waiting(job) or job.summary or (job.park_reason.value if job.park_reason else "")),
         )
-    tally = ", ".join(f"{number} {state}" for state, number in view.counts.items())
-    head = Text(f"{view.id}  {view.recipe}  {view.repo} at {view.base[:12]}  {view.accept.value}: {tally}")
+    head = Text(f"{view.id}  {view.recipe}  {view.repo} at {view.base[:12]}  {view.accept.value}: {_tally(view)}")
     return Group(head, table)
+
+
+def waiting(job: JobView) -> str:
+    """What a job at work waits for, in words; that a queued one waits for its turn, its state says."""
+    return "waits for a box" if job.waits_for is WaitsFor.BOX else ""
+
+
+def _tally(run: RunView) -> str:
+    """Jobs by state, and how many of them wait for a box."""
+    words = [f"{number} {state}" for state, number in run.counts.items()]
+    idle = sum(job.waits_for is WaitsFor.BOX for job in run.jobs)
+    return ", ".join(words) + (f" ({idle} wait for a box)" if idle else "")
 
 
 def status_table(view: StatusView) -> RenderableType:
@@ -50,8 +61,7 @@ def status_table(view: StatusView) -> RenderableType:
         return Text("no runs yet: `farm submit --ops all` makes one")
     table = _table("run", "submitted", "repo", "proof", "jobs")
     for run in view.runs:
-        tally = ", ".join(f"{number} {state}" for state, number in run.counts.items())
-        table.add_row(run.id, when(run.created_at), escape(run.repo), run.accept.value, tally)
+        table.add_row(run.id, when(run.created_at), escape(run.repo), run.accept.value, _tally(run))
     return table
 
 
@@ -79,7 +89,8 @@ def job_text(view: JobDetailView) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     facts.add_row("state", Text(job.state.value, style=state_style(job.state)))
     facts.add_row("attempt", f"{job.attempt} of {job.attempts}")
-    for name, value in (("outcome", job.summary), ("commit", job.commit), ("branch", job.branch)):
+    outcome = waiting(job) or job.summary
+    for name, value in (("outcome", outcome), ("commit", job.commit), ("branch", job.branch)):
         if value:
             facts.add_row(name, Text(value))
     if view.rows_expected is not None:

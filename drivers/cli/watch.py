@@ -8,7 +8,7 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.live import Live
 
-from drivers.cli.tables import run_table
+from drivers.cli.tables import run_table, waiting
 from farm.views import RunView
 
 #: Pauses between two questions whether the farm still runs.
@@ -84,7 +84,9 @@ class PlainLines:
         """See Progress."""
         at = datetime.fromtimestamp(self._clock(), tz=UTC).strftime("%H:%M:%S")
         for job in view.jobs:
-            state = job.state.value if job.attempt < 2 else f"{job.state.value} (attempt {job.attempt})"
+            notes = [f"attempt {job.attempt}"] if job.attempt > 1 else []
+            notes += [waiting(job)] if waiting(job) else []
+            state = job.state.value + (f" ({', '.join(notes)})" if notes else "")
             if self._seen.get(job.id) == state:
                 continue
             before = f"{self._seen[job.id]} -> " if job.id in self._seen else ""

@@ -6,9 +6,10 @@ from farm.ledger.leases import Leases
 from farm.ledger.moves import Moves
 from farm.ledger.records import TRACE, Attempt, Change, Charge, Grant, RunStatus, Usage
 from farm.ledger.runs import Runs
+from farm.ledger.turns import Turns
 
 __all__ = ["TRACE", "Attempt", "Change", "Charge", "Grant", "Ledger", "RunStatus", "Usage"]
 
 
-class Ledger(Runs, Leases, Moves, History, Claims):
+class Ledger(Runs, Leases, Turns, Moves, History, Claims):
     """All of the ledger. Safe to make before a fork: it connects at first use, once a process."""

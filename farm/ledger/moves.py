@@ -11,6 +11,7 @@ from farm.job import FINAL, TRANSITIONS, Job, JobState
 from farm.ledger import schema
 from farm.ledger.records import TRACE, Change, Charge
 from farm.ledger.rows import Part, job_row, log_events, to_job
+from farm.ledger.turns import note_wait
 
 
 class Moves(Part):
@@ -40,6 +41,7 @@ class Moves(Part):
                 **_released(now + change.after_s),
             }
             _write(connection, job, values)
+            note_wait(connection, job.id, None, now)
             _keep(connection, job, number, change)
             events: list[Event] = [*change.events]
             if number != job.attempt:
@@ -70,6 +72,7 @@ class Moves(Part):
             values["summary"] = change.summary
         with self._database.write(durable=bool(change.artifacts or change.gates)) as connection:
             _write(connection, job, values)
+            note_wait(connection, job.id, change.waits, now + change.after_s)
             _keep(connection, job, job.attempt, change)
             log_events(connection, at=now, run=job.run, job=job.id, attempt=job.attempt, events=change.events)
 

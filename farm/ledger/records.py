@@ -7,7 +7,7 @@ from enum import StrEnum
 from farm.events import Event
 from farm.fault import Fault
 from farm.gates import GateResult
-from farm.job import Job, JobState, ParkReason, Run
+from farm.job import Job, JobState, ParkReason, Run, WaitsFor
 from farm.pipeline.stage import Stage
 
 #: Name of the artifact that is an attempt's trace; its digest is kept in the attempt's row.
@@ -33,6 +33,7 @@ class Change:
     commit: str | None = None  #: needed for ACCEPTED
     branch: str | None = None  #: the commit's branch
     after_s: float = 0.0  #: the next step is due this much later
+    waits: WaitsFor | None = None  #: for a job that stays: what it waits for
     artifacts: Mapping[str, str] = field(default_factory=dict)  #: name -> sha256, of the current attempt
     gates: tuple[GateResult, ...] = ()
     events: tuple[Event, ...] = ()

@@ -15,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-#: Raised when a table changes; a ledger of another version is refused, not guessed at.
+#: Raised when a table changes (not when one is added); a ledger of another version is refused, not guessed at.
 VERSION = 1
 
 metadata = MetaData()
@@ -130,6 +130,15 @@ usage = Table(
     Column("cache_read_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
     Index("usage_job", "job"),
+)
+
+# What a job waits for, written with each question; a row that is late is nobody's.
+waits = Table(
+    "waits",
+    metadata,
+    Column("job", String, ForeignKey("jobs.id"), primary_key=True),
+    Column("what", String, nullable=False),
+    Column("until", Float, nullable=False),
 )
 
 claims = Table(

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from celery import Celery
 
 from containers.engine import BoxSpec
 from containers.engine.fake_engine import FakeExit, runs_on
 from farm.errors import StaleFence
 from farm.fault import Fault
-from farm.job import Accept, JobState, ParkReason
+from farm.job import Accept, JobState, ParkReason, WaitsFor
 from farm.ledger import TRACE
 from farm.mountindex import Mount
 from farm.orders import BoxResult, Diagnosis
@@ -32,6 +33,7 @@ from tests.integration.workers.conversion_bench import (
     write_patch,
 )
 from workers.places import jobs_folder, places
+from workers.tasks import register
 
 SIX = (
     "src/minigym/ops/cutile_rs/__init__.py",
@@ -354,6 +356,88 @@ def test_no_more_boxes_run_than_may(bench) -> None:
     b.engine.finish(name, converts(b.engine.spec(name)))
     b.step(b.ids[1])
     assert len(b.engine.started) == 2
+
+
+def waiting_jobs(bench: Callable[..., Bench], *ops: str) -> Bench:
+    """Jobs of which the first has the only box; the others ask for one, the last first."""
+    b = bench(pipeline=runs_on, most=1, ops=ops)
+    for job_id in b.ids:
+        while b.ledger.job(job_id).state is not JobState.RUNNING:
+            b.step(job_id)
+    for job_id in (b.ids[0], *reversed(b.ids[1:])):
+        b.step(job_id)
+    return b
+
+
+def running(b: Bench) -> list[str]:
+    return [box.labels["op"] for box in b.engine.list({}) if box.running]
+
+
+def test_a_free_box_goes_to_the_job_that_is_first_whoever_asks(bench) -> None:
+    b = waiting_jobs(bench, "add_bias", "relu", "scale")
+    assert b.ledger.waits(b.ids) == dict.fromkeys(b.ids[1:], WaitsFor.BOX)
+    b.engine.finish(b.engine.started[0], FakeExit(exit_code=1))
+    due = b.step(b.ids[2])
+    assert due is not None
+    assert due.first == b.ids[1]
+    assert running(b) == []
+    b.step(b.ids[1])
+    assert running(b) == ["relu"]
+    assert b.ledger.waits(b.ids) == {b.ids[2]: WaitsFor.BOX}
+
+
+def test_a_job_that_verifies_gets_a_box_before_an_older_one_that_is_to_run(bench) -> None:
+    b = waiting_jobs(bench, "add_bias", "relu")
+    first, second = b.ids
+    b.engine.remove(b.engine.started[0], grace_s=0)
+    b.step(second)
+    box = b.engine.started[1]
+    spec = b.engine.spec(box)
+    b.engine.finish(box, converts(spec))
+    while b.ledger.job(second).state is not JobState.VERIFYING:
+        b.step(second)
+    assert b.ledger.ahead(first, WaitsFor.BOX) == ()
+    # The place is taken by somebody who is gone when the older one asks.
+    b.engine.ensure(type(spec)(**{**vars(spec), "name": "other"}))
+    b.step(second)
+    b.engine.remove("other", grace_s=0)
+    due = b.step(first)
+    assert due is not None
+    assert due.first == second
+
+
+def test_the_hand_that_finds_a_free_box_takes_the_step_of_the_job_that_is_first(bench) -> None:
+    b = waiting_jobs(bench, "add_bias", "relu", "scale")
+    app = Celery("test", set_as_current=False)
+    sent: list[str] = []
+    register(app, b.runtime, lambda job, _: sent.append(job.op))
+    b.engine.finish(b.engine.started[0], FakeExit(exit_code=1))
+    app.tasks["poll"](b.ids[2])
+    assert running(b) == ["relu"]
+    assert sent == ["scale", "relu"]
+
+
+def test_the_oldest_waiting_job_has_the_next_turn(bench) -> None:
+    b = bench(pipeline=runs_on, most=1, ops=("add_bias", "relu", "scale", "silu_and_mul"))
+    for job_id in b.ids:
+        b.step(job_id)
+    later = b.ledger.submit(
+        recipe="cutile-rs",
+        repo="builtin:minigym",
+        push_to=None,
+        base=b.ledger.run(b.job.run).base,
+        accept=Accept.CERTIFIED,
+        attempts=2,
+        ops=["relu"],
+    )
+    assert b.ledger.waits(b.ids) == {b.ids[3]: WaitsFor.TURN}
+    b.ledger.request_cancel(b.ids[0])
+    b.step(b.ids[0])
+    due = b.step(f"{later.id}.relu")
+    assert due is not None
+    assert due.first == b.ids[3]
+    b.step(b.ids[3])
+    assert b.ledger.job(b.ids[3]).state is JobState.PREPARING
 
 
 def test_a_job_parked_for_the_engine_or_the_disk_comes_back_where_it_was(bench) -> None:

@@ -9,7 +9,7 @@ from drivers.service import FarmService, FolderShelf, Hooks, MemorySources
 from farm.capture import read_tree
 from farm.codec import encode
 from farm.data import builtin_repos, config_folder
-from farm.job import JobState
+from farm.job import JobState, WaitsFor
 from farm.ledger import TRACE, Change, Charge, Ledger
 from farm.op import Op
 from farm.recipe import Recipe
@@ -71,6 +71,14 @@ class Bench:
         assert grant is not None
         self.now += 1.0
         self.ledger.move(grant.job, to, change or Change())
+
+    def wait_for_a_box(self, job_id: str) -> None:
+        """Bring a job to its pipeline's box, of which there is none free."""
+        for state in WAY[:2]:
+            self.advance(job_id, state)
+        grant = self.ledger.acquire(job_id, "bench", ttl_s=60)
+        assert grant is not None
+        self.ledger.stay(grant.job, Change(waits=WaitsFor.BOX))
 
     def accept(self, job_id: str) -> None:
         """Bring a job all the way."""

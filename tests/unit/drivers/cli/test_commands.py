@@ -13,7 +13,7 @@ from drivers.doctor import gpu, program, run_checks
 from drivers.service import FarmService
 from farm import codec
 from farm.fault import Fault
-from farm.job import JobState, Run
+from farm.job import JobState, Run, WaitsFor
 from farm.ledger import Change
 from farm.report.evidence import RESULT
 from farm.views import (
@@ -181,6 +181,18 @@ def test_status_lists_runs_or_shows_one(farm: Command) -> None:
     assert farm.document(StatusView, "status").runs[0].id == run.id
     assert farm.document(RunView, "status", run.id).counts == {"queued": 2}
     assert "scale" in farm.run("status", run.id).stdout
+
+
+def test_status_tells_a_job_that_waits_for_a_box_from_one_that_has_it(farm: Command) -> None:
+    run = farm.submitted("relu,scale")
+    farm.bench.wait_for_a_box(f"{run.id}.relu")
+    farm.bench.advance(f"{run.id}.scale", JobState.PREPARING)
+    jobs = {job.op: job for job in farm.document(RunView, "status", run.id).jobs}
+    assert (jobs["relu"].state, jobs["relu"].waits_for) == (JobState.RUNNING, WaitsFor.BOX)
+    assert jobs["scale"].waits_for is None
+    assert "1 running (1 wait for a box)" in farm.run("status").stdout
+    assert "waits for a box" in farm.run("status", run.id).stdout
+    assert "waits for a box" in farm.run("show", "relu").stdout
 
 
 def test_one_shot_takes_the_steps_in_this_process(farm: Command) -> None:

@@ -70,6 +70,22 @@ def test_a_second_attempt_is_told_apart_from_the_first(tmp_path: Path) -> None:
     assert any("preparing -> preparing (attempt 2)" in line for line in lines)
 
 
+def test_a_job_that_waits_for_a_box_says_so_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    run = submitted(bench)
+    lines: list[str] = []
+    progress = PlainLines(lines.append, lambda: 0.0)
+    bench.wait_for_a_box(f"{run.id}.relu")
+    for _ in range(2):
+        progress.show(bench.service.run(run))
+    bench.advance(f"{run.id}.relu", JobState.CAPTURED)
+    progress.show(bench.service.run(run))
+    assert [line.partition(" ")[2] for line in lines if "relu" in line] == [
+        "relu: running (waits for a box)",
+        "relu: running (waits for a box) -> captured",
+    ]
+
+
 def test_the_live_table_is_entered_shown_and_left_even_when_waiting_is_interrupted(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     run = submitted(bench)
