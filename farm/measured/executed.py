@@ -98,6 +98,8 @@ def _stub(rows: Rows) -> Iterator[Finding]:
 
 def _timed(calls: Sequence[TimedCall], settings: Settings) -> Iterator[Finding]:
     """Timed calls hold the op's own work alone, so nothing of a test hides what runs beside the entries."""
+    if not settings.entries:
+        return
     for config in dict.fromkeys(call.config for call in calls):
         whole = [call for call in calls if call.config == config and call.events and not call.lost]
         source = most([_kernels(call) for call in whole if call.reference or call.control])

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from farm.acceptance import Decision, Judgement, decide
+from farm.acceptance import Decision, Judgement, decide, with_measured
 from farm.fault import Fault
 from farm.gates import Basis, Certificate, GateName, GateReport, GateResult, RowProof, Ruling, SignatureProof
 from farm.job import Accept
+from farm.measured.model import Measured
 from farm.orders import Diagnosis
 
 PATCH = "a" * 64
@@ -37,10 +38,42 @@ def report(*says: tuple[Ruling, Basis | None] | None, **changes: object) -> Gate
     return replace(whole, **changes)
 
 
+def measured(*gates: GateResult, patch_sha256: str = PATCH) -> Measured:
+    """What raw records say; a gate that is not given was not passed."""
+    given = {gate.gate: gate for gate in gates}
+    nothing = {
+        name: GateResult(gate=name, ruling=Ruling.NOT_RUN, basis=None, summary="not run") for name in GateName
+    }
+    return Measured(
+        subject="judge.relu",
+        op="relu",
+        patch_sha256=patch_sha256,
+        gpu="NVIDIA H200",
+        toolchain={},
+        gates=tuple({**nothing, **given}.values()),
+        rows_expected=2,
+        rows_collected=2,
+        rows=(),
+        configs=(),
+        second=(),
+        control=None,
+        low=None,
+        ratio=None,
+        high=None,
+        flags=(),
+    )
+
+
+def as_said(given: GateReport) -> Measured | None:
+    """Raw records that say what the report says it measured."""
+    gates = [gate for gate in given.gates if gate.basis is Basis.MEASURED]
+    return measured(*gates) if gates else None
+
+
 def decided(
     given: GateReport, accept: Accept = Accept.CERTIFIED, certifiable: tuple[GateName, ...] = ALL
 ) -> Decision:
-    return decide(given, patch_sha256=PATCH, accept=accept, certifiable=certifiable)
+    return decide(given, patch_sha256=PATCH, accept=accept, certifiable=certifiable, measured=as_said(given))
 
 
 def test_every_combination_lands_exactly_when_all_three_gates_passed_as_asked_for() -> None:
@@ -109,3 +142,55 @@ def test_a_diagnosis_rejects_whatever_the_gates_say() -> None:
 def test_a_disproven_gate_is_charged_to_the_kernel_with_its_words() -> None:
     found = decided(report((Ruling.PASS, Basis.MEASURED), (Ruling.FAIL, Basis.MEASURED), None))
     assert found == Decision(judgement=Judgement.REJECT, reason="executed: said", fault=Fault.KERNEL)
+
+
+def passed(gate: GateName, summary: str = "said") -> GateResult:
+    return GateResult(gate=gate, ruling=Ruling.PASS, basis=Basis.MEASURED, summary=summary)
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        (None, "correctness claims to be measured and there are no raw records"),
+        (measured(*map(passed, GateName), patch_sha256="b" * 64), "the measurements are about another patch"),
+        (measured(*map(passed, ALL[:2])), "geomean claims 'said', its raw records say 'not_run, not run'"),
+        (measured(*map(passed, ALL[:2]), passed(GateName.GEOMEAN, "measured 0.96")), "say 'pass, measured 0.96'"),
+    ],
+)
+@pytest.mark.parametrize("accept", Accept)
+def test_a_measured_pass_that_does_not_follow_from_raw_records_is_an_attack(
+    records: Measured | None, reason: str, accept: Accept
+) -> None:
+    given = report(*[(Ruling.PASS, Basis.MEASURED)] * 3)
+    found = decide(given, patch_sha256=PATCH, accept=accept, certifiable=ALL, measured=records)
+    assert (found.judgement, found.fault) == (Judgement.REJECT, Fault.INTEGRITY)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize("claim", [None, *SAYS[1:4]])
+def test_what_raw_records_disprove_is_rejected_whatever_the_report_claims(
+    claim: tuple[Ruling, Basis | None] | None,
+) -> None:
+    slow = replace(passed(GateName.GEOMEAN, "measured 0.80"), ruling=Ruling.FAIL)
+    records = measured(*map(passed, ALL[:2]), slow)
+    given = report(claim, claim, claim)
+    found = decide(given, patch_sha256=PATCH, accept=Accept.CERTIFIED, certifiable=ALL, measured=records)
+    assert found == Decision(judgement=Judgement.REJECT, reason="geomean: measured 0.80", fault=Fault.KERNEL)
+
+
+def test_measurements_finish_what_waited_for_a_gpu() -> None:
+    records = measured(*map(passed, GateName))
+    waiting = report(None, (Ruling.NOT_RUN, None), (Ruling.PASS, Basis.CERTIFIED))
+    found = decide(waiting, patch_sha256=PATCH, accept=Accept.CERTIFIED, certifiable=ALL, measured=records)
+    assert found.judgement is Judgement.LAND
+    whole = with_measured(waiting, records)
+    assert [gate.basis for gate in whole.gates] == [Basis.MEASURED, Basis.MEASURED, Basis.CERTIFIED]
+
+
+def test_a_measurement_that_failed_itself_does_not_undo_a_certificate() -> None:
+    lost = replace(passed(GateName.GEOMEAN, "3 device records lost"), ruling=Ruling.INFRA)
+    given = report(*[(Ruling.PASS, Basis.CERTIFIED)] * 3)
+    for accept, expected in ((Accept.CERTIFIED, Judgement.LAND), (Accept.MEASURED, Judgement.AWAIT_GPU)):
+        records = measured(*map(passed, ALL[:2]), lost)
+        found = decide(given, patch_sha256=PATCH, accept=accept, certifiable=ALL, measured=records)
+        assert found.judgement is expected

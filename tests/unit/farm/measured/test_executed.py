@@ -1,0 +1,156 @@
+"""The executed gate: that the target ran, and nothing in its place."""
+
+from dataclasses import replace
+
+import pytest
+
+from farm.gates import Ruling
+from farm.measured.executed import ExecutedRuling, executed_gate
+from farm.measured.model import Settings
+from farm.measured.records import Collected, DeviceEvent, Outcome, Phase, RowRun, TimedCall
+from farm.measured.rowtable import gather
+from farm.measured.ruling import Record
+from farm.measured.symbols import is_source
+from tests.unit.farm.measured.builders import (
+    CLEAN,
+    ENTRY,
+    KEYS,
+    OWN,
+    SETTINGS,
+    TORCH,
+    changed,
+    honest,
+    is_call,
+    is_row,
+)
+
+TARGET, SOURCE, STUB = is_row(Phase.TARGET), is_row(Phase.SOURCE), is_row(Phase.STUB)
+FILL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEE"
+
+
+def ruled(records: list[Record], settings: Settings = SETTINGS) -> ExecutedRuling:
+    gathered = gather(
+        [r for r in records if isinstance(r, Collected)], [r for r in records if isinstance(r, RowRun)]
+    )
+    return executed_gate(gathered, [r for r in records if isinstance(r, TimedCall)], settings)
+
+
+def test_an_honest_run_passes() -> None:
+    found = ruled(honest())
+    assert (found.result.ruling, found.result.summary) == (Ruling.PASS, "measured 2/2")
+    assert found.entries == dict.fromkeys(KEYS, (ENTRY,))
+
+
+@pytest.mark.parametrize(
+    ("met", "changes", "ruling", "reason"),
+    [
+        (TARGET, {"calls": 0}, Ruling.FAIL, "passes without a call of the library"),
+        (TARGET, {"kernels": {TORCH: 2}}, Ruling.FAIL, "none of the candidate's entries ran"),
+        (TARGET, {"kernels": {ENTRY: 1, "sgemm": 1}}, Ruling.FAIL, "launches sgemm, which is no entry"),
+        (TARGET, {"kernels": {ENTRY: 1, OWN: 1}}, Ruling.FAIL, f"launches the source's own kernel {OWN}"),
+        (TARGET, {"kernels": {ENTRY: 1, TORCH: 3}}, Ruling.FAIL, f"launches {TORCH} 3 times"),
+        (TARGET, {"kernels": None}, Ruling.INFRA, "no device records"),
+        (TARGET, {"lost": 1}, Ruling.INFRA, "1 device records lost"),
+        (SOURCE, {"kernels": None}, Ruling.INFRA, "no device records"),
+        (SOURCE, {"lost": 2}, Ruling.INFRA, "2 device records lost"),
+        (TARGET, {"calls": None}, Ruling.INFRA, "calls of the library were not counted"),
+        (TARGET, {"outcome": Outcome.FAILED}, Ruling.INFRA, "1 of 2 rows did not pass"),
+        (STUB, {"outcome": Outcome.PASSED}, Ruling.FAIL, "1 of 2 rows do not fail with a library that fails"),
+        (STUB, {"outcome": Outcome.SKIPPED}, Ruling.FAIL, "test_op[size=8] skipped"),
+        (STUB, {"outcome": Outcome.NOT_RUN}, Ruling.INFRA, "1 of 2 rows did not run with a library that fails"),
+        (is_row(Phase.SOURCE, None), {"outcome": Outcome.FAILED}, Ruling.INFRA, "no row is expected"),
+    ],
+)
+def test_each_way_not_to_have_run_is_named(
+    met: object, changes: dict[str, object], ruling: Ruling, reason: str
+) -> None:
+    result = ruled(changed(honest(), met, **changes)).result
+    assert (result.ruling, reason in result.summary) == (ruling, True), result.summary
+
+
+def event(symbol: str) -> DeviceEvent:
+    return DeviceEvent(symbol=symbol, start_ns=0, end_ns=9, stream=7, correlation=1)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "reason"),
+    [
+        ((OWN,), f"n=1024, timed: launches the source's own kernel {OWN}"),
+        ((TORCH,), f"n=1024, timed: launches {TORCH}, which is no entry"),
+        ((ENTRY, TORCH), f"n=1024, timed: launches {TORCH}, which is no entry"),
+        (("[memset]",), "n=1024, timed: none of the candidate's entries ran"),
+    ],
+)
+def test_a_timed_call_that_does_other_work_fails(symbols: tuple[str, ...], reason: str) -> None:
+    events = tuple(event(symbol) for symbol in symbols)
+    result = ruled(changed(honest(), is_call(reference=False, block=5), events=events)).result
+    assert (result.ruling, result.summary) == (Ruling.FAIL, result.summary)
+    assert reason in result.summary
+
+
+def test_an_incomplete_timed_call_convicts_nobody() -> None:
+    records = changed(honest(), is_call(reference=False, block=5), events=(event("x"),), lost=1)
+    assert ruled(records).result.ruling is Ruling.PASS
+
+
+def test_copies_memsets_and_declared_symbols_are_allowed() -> None:
+    kernels = {ENTRY: 1, "[memcpy]": 3, "[memset]": 1, "helper": 2}
+    records = changed(honest(), TARGET, kernels=kernels)
+    assert ruled(records).result.ruling is Ruling.FAIL
+    assert ruled(records, replace(SETTINGS, declared=("helper",))).result.ruling is Ruling.PASS
+
+
+def test_filling_oftener_than_the_source_is_allowed_and_computing_is_not() -> None:
+    records = changed(honest(), SOURCE, kernels={OWN: 1, FILL: 1, TORCH: 1})
+    assert ruled(changed(records, TARGET, kernels={ENTRY: 1, FILL: 2, TORCH: 1})).result.ruling is Ruling.PASS
+    assert ruled(changed(records, TARGET, kernels={ENTRY: 1, FILL: 1, TORCH: 2})).result.ruling is Ruling.FAIL
+
+
+def test_a_row_in_which_the_source_launches_nothing_asks_nothing_of_the_target() -> None:
+    records = changed(honest(), SOURCE, kernels={TORCH: 2})
+    records = changed(records, TARGET, kernels={TORCH: 2}, calls=0)
+    found = ruled(records)
+    assert (found.result.ruling, found.result.summary) == (Ruling.PASS, "measured 1/1")
+    assert found.flags[0].what == "the source launches nothing in this row"
+    both = changed(honest(), is_row(Phase.SOURCE, None), kernels={TORCH: 2})
+    assert ruled(both).result.ruling is Ruling.INFRA
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "ruling"),
+    [
+        ("source_dsl", "cuda.tile", Ruling.FAIL),
+        ("patched", "torch.cuda.synchronize", Ruling.FAIL),
+        ("threads", "worker-1", Ruling.FAIL),
+        ("source_dsl", None, Ruling.INFRA),
+    ],
+)
+def test_the_process_of_the_target_is_clean(fact: str, value: str | None, ruling: Ruling) -> None:
+    process = {name: said for name, said in {**CLEAN, fact: value}.items() if said is not None}
+    target = lambda r: isinstance(r, Collected) and r.phase is Phase.TARGET  # noqa: E731
+    result = ruled(changed(honest(), target, process=process)).result
+    assert result.ruling is ruling
+    assert (value or fact) in result.summary
+
+
+def test_without_known_entries_nothing_is_shown() -> None:
+    assert ruled(honest(), replace(SETTINGS, entries=())).result.ruling is Ruling.INFRA
+
+
+@pytest.mark.parametrize(
+    ("symbol", "named", "unnamed"),
+    [
+        (OWN, True, True),
+        ("_relu_kernel_cutile_x", True, True),
+        (TORCH, False, False),
+        ("nvjet_hsh_64x8", False, False),
+        ("triton_poi_fused", False, True),
+        ("[memset]", False, False),
+        (ENTRY, False, False),
+    ],
+)
+def test_the_sources_kernels_are_told_by_name_or_by_not_being_the_frameworks(
+    symbol: str, named: bool, unnamed: bool
+) -> None:
+    assert is_source(symbol, SETTINGS) is named
+    assert is_source(symbol, replace(SETTINGS, source_kernels=())) is unnamed
