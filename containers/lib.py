@@ -14,6 +14,8 @@ import farm
 _PACKAGES = (farm, containers)
 #: Data of the wheel that is not for boxes: other recipes, the built-in target repo, sources of helpers.
 _LEFT_OUT = frozenset({"_data", "__pycache__", "native", "images"})
+#: Parts of `farm` that a gate on another machine does without.
+_NOT_FOR_RUNNER = frozenset({"ledger", "recipes", "report", "tileir"})
 
 
 def ensure_lib(folder: Path) -> Path:
@@ -47,6 +49,18 @@ def ensure_lib(folder: Path) -> Path:
     except OSError:  # another worker was faster
         shutil.rmtree(new)
     return final
+
+
+def runner_files() -> dict[str, bytes]:
+    """What of the two packages a gate on another machine needs, by path below a PYTHONPATH folder."""
+    return {inside: path.read_bytes() for inside, path in sorted(_files()) if _for_runner(inside)}
+
+
+def _for_runner(inside: str) -> bool:
+    package, _, rest = inside.partition("/")
+    if package == "containers":
+        return rest == "__init__.py" or rest.split("/")[0] in ("box", "interpose")
+    return rest.split("/")[0] not in _NOT_FOR_RUNNER
 
 
 def _files() -> list[tuple[str, Path]]:

@@ -120,6 +120,18 @@ class NotAccepted(FarmError):
     fault = Fault.INTEGRITY
 
 
+class BundleRefused(UsageError):
+    """The bundle or the results are not as they were written; copy them again."""
+
+    fault = Fault.INTEGRITY
+
+
+class BuildFailed(FarmError):
+    """The library could not be built; see what the compiler said."""
+
+    fault = Fault.KERNEL
+
+
 class RemoteRefused(FarmError):
     """The remote did not take the branch; check its permissions or give --push-to."""
 

@@ -12,14 +12,17 @@ from farm.errors import RepositoryError
 from farm.tree import Tree
 
 #: Fields that hold path templates.
-PATHS = ("registration", "modules", "helpers", "tests", "implementation", "change_set", "withhold")
-#: What a path template may hold between braces.
+PATHS = ("registration", "modules", "helpers", "tests", "implementation", "change_set", "withhold", "library")
+#: Fields that hold templates of import names.
+MODULES = ("registry", "benchmark", "comparison")
+#: What a path template and a template of an import name may hold between braces.
 PLACEHOLDERS = frozenset({"package", "op"})
+MODULE_PLACEHOLDERS = frozenset({"module"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The table `[layout]` of recipe.toml.
+    """The table `[layout]` of recipe.toml. What the gates on a GPU alone need may be left out; they say so then.
 
     Paths in `package_holds`, `source_folder` and `target_folder` are relative to the package. The others
     are relative to the repository and may hold `{package}` and `{op}`; `tests`, `implementation` and
@@ -43,6 +46,12 @@ class Layout:
     withhold: tuple[str, ...] = ()  #: text that may hold answers
     perf: tuple[str, ...] = ()  #: names of test functions that measure and compare nothing
     siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: op to look-alike ops
+    registry: str = ""  #: `module:attribute` of the dict op name -> backend -> function; gates only
+    source_dsl: str = ""  #: import name of the source language, e.g. `cuda.tile`; gates only
+    library: str = ""  #: where the built library is looked for; gates only
+    benchmark: str | None = None  #: `module:function` to which perf rows give what they time
+    comparison: str | None = None  #: `module:Class.method` that gets the op's call and its reference
+    environment: dict[str, str] = field(default_factory=dict)  #: of every process of a gate
 
     @staticmethod
     def problems(table: Mapping[str, Any]) -> Iterator[str]:
@@ -53,6 +62,12 @@ class Layout:
                 {word for text in texts for word in re.findall(r"{(.*?)}", text)} - PLACEHOLDERS
             ):
                 yield f"{name}: {{{unknown}}} is unknown, paths may hold {{package}} and {{op}}"
+        for name in MODULES:
+            words = {word for text in _texts(table.get(name)) for word in re.findall(r"{(.*?)}", text)}
+            for unknown in sorted(words - MODULE_PLACEHOLDERS):
+                yield f"{name}: {{{unknown}}} is unknown, names may hold {{module}}"
+            if any(text.count(":") != 1 for text in _texts(table.get(name)) if text):
+                yield f"{name}: it is not of the form `module:name`"
         for name in ("package_holds", "tests", "implementation", "change_set"):
             if table.get(name) == []:
                 yield f"{name}: it is empty"
@@ -90,6 +105,10 @@ class Package:
     def path(self, template: str, op: str = "") -> str:
         """The template with `{package}` and `{op}` filled in."""
         return template.replace("{package}", self.root).replace("{op}", op)
+
+    def module(self, template: str) -> str:
+        """The template of an import name with `{module}` filled in."""
+        return template.replace("{module}", self.name)
 
     def matches(self, tree: Iterable[str], templates: Iterable[str], op: str = "") -> tuple[str, ...]:
         """The paths that one of the glob templates matches, sorted."""

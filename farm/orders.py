@@ -12,6 +12,7 @@ class Purpose(StrEnum):
 
     PIPELINE = "pipeline"  #: run the stages on a workspace
     GATE = "gate"  #: judge the bare base plus the patch
+    BUILD = "build"  #: build the library of a tree, nothing else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,19 @@ class Diagnosis:
     fault: Fault
     summary: str  #: one sentence
     next_step: str  #: what a person should do
+
+
+#: The library that a box built, compressed by xz, in its artifact folder.
+LIBRARY = "library.so.xz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """/out/build.json of a box that only builds."""
+
+    diagnosis: Diagnosis | None  #: None: the library is there
+    seconds: float  #: of the build
+    schema: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,6 +218,29 @@ class ToolchainView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BundleSubjectView:
+    """One implementation of a bundle."""
+
+    id: str  #: job id, or `judge.<op>`
+    op: str
+    base: str  #: full commit id
+    violations: tuple[str, ...]  #: what a landed implementation does beyond its change set
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleView:
+    """`farm bundle`."""
+
+    folder: str
+    digest: str  #: sha256 of its manifest
+    gpu: str  #: architecture
+    bytes: int  #: of all its files
+    subjects: tuple[BundleSubjectView, ...]
+    kind: Literal["bundle"] = "bundle"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
 class ErrorView:
     """On stdout in place of the document, when a command with --json cannot do its work."""
 
@@ -242,6 +265,7 @@ DOCUMENTS = (
     RecipeChecksView,
     ServiceView,
     ToolchainView,
+    BundleView,
     ErrorView,
 )
 

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from containers import toolchain as toolchains
@@ -17,6 +18,7 @@ from farm.mountindex import Mount
 from farm.settings import Settings, inherited
 from farm.store import FolderStore
 from workers.boxes import Boxes
+from workers.builds import Builder
 from workers.conversion import Conversion
 from workers.gitrepo import Git
 from workers.leaks import LeakScanner
@@ -32,20 +34,13 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
     check_place(toolchain)
     git = Git(state / "git.config", environ)
     repositories = Repositories(state, git, builtin_repos())
-    user = box_user(os.geteuid(), os.getegid())
-    engine = DockerEngine(environment=environ, user=f"{user.uid}:{user.gid}")
+    engine = _engine(environ)
     farm = farm_id(state)
-    cores = os.cpu_count() or 1
     boxes = Boxes(
         engine=engine,
-        settings=BoxSettings(
-            farm=farm,
-            toolchain=toolchain,
-            image=settings.boxes.image,
-            limits=BoxLimits(memory_bytes=settings.boxes.memory_bytes, cpus=float(cores)),
-        ),
+        settings=_box_settings(settings, toolchain, farm),
         lock=state / "boxes.lock",
-        most=settings.boxes.at_once or cores,
+        most=settings.boxes.at_once or _cores(),
     )
     recipes = config_folder() / "recipes"
     lib = ensure_lib(state / "lib")
@@ -73,6 +68,40 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         farm=farm,
         versions=toolchain.record.versions,
     )
+
+
+def build_builder(settings: Settings) -> Builder:
+    """What builds libraries beside the farm of these settings. Raises ToolchainMissing."""
+    environ = inherited()
+    toolchain = toolchains.load(settings.toolchain)
+    check_place(toolchain)
+    # A name of its own: workers reap what carries their farm's and belongs to no job.
+    own = f"{farm_id(settings.state)}-build"
+    return Builder(
+        engine=_engine(environ),
+        settings=_box_settings(settings, toolchain, own),
+        folder=settings.state / "builds",
+        lib=ensure_lib(settings.state / "lib"),
+        environ=environ,
+    )
+
+
+def _engine(environ: Mapping[str, str]) -> DockerEngine:
+    user = box_user(os.geteuid(), os.getegid())
+    return DockerEngine(environment=environ, user=f"{user.uid}:{user.gid}")
+
+
+def _box_settings(settings: Settings, toolchain: toolchains.Toolchain, farm: str) -> BoxSettings:
+    return BoxSettings(
+        farm=farm,
+        toolchain=toolchain,
+        image=settings.boxes.image,
+        limits=BoxLimits(memory_bytes=settings.boxes.memory_bytes, cpus=float(_cores())),
+    )
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def farm_id(state: Path) -> str:

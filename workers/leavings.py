@@ -11,7 +11,7 @@ from farm.codec import CodecError
 from farm.errors import PatchRefused
 from farm.events import BoxEnded, Event, StageEnded
 from farm.fault import Fault
-from farm.orders import BoxResult
+from farm.orders import LIBRARY, BoxResult
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore, put_tree
 from farm.tree import Mode
@@ -31,7 +31,7 @@ def keep(store: ArtifactStore, out: Path, look: Look, prefix: str = "") -> dict[
     for path, entry in tree.items():
         if entry.mode is Mode.LINK:
             continue
-        if path in (RESULT, GATES):
+        if path in (RESULT, GATES, LIBRARY):
             artifacts[path] = store.put(entry.data)
         elif path.startswith("logs/"):
             artifacts[prefix + path.removeprefix("logs/")] = store.put(entry.data)

@@ -1,4 +1,4 @@
-"""The program of a box: `python -m containers.box` runs the pipeline or judges a patch.
+"""The program of a box: `python -m containers.box` runs the pipeline, judges a patch or builds its library.
 
 Places come from the box's own environment: TILEFARM_ORDER, TILEFARM_WORK, TILEFARM_OUT,
 TILEFARM_RECIPE, TILEFARM_TOOLCHAIN. The last file it writes is the result; its exit code only says that it did.
@@ -43,6 +43,11 @@ def main() -> None:
                 report = conversion.judge(order, io)
                 append_event(out, "box_done", purpose=order.purpose)
                 write_json(out / "gates.json", report)
+            case Purpose.BUILD:
+                io = LocalBoxIO(workspace=workspace, out=out, toolchain=toolchain, log=out / "logs" / "build.log")
+                built = conversion.build(order, io)
+                append_event(out, "box_done", purpose=order.purpose)
+                write_json(out / "build.json", built)
 
 
 if __name__ == "__main__":

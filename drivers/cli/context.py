@@ -9,6 +9,7 @@ import typer
 from farm.views import DoctorView, ServiceView, ToolchainView
 
 if TYPE_CHECKING:
+    from drivers.gates import GateDesk
     from drivers.service import FarmService
 
 
@@ -97,6 +98,7 @@ class Wiring:
     host: Callable[[], Host]
     doctor: Callable[[], DoctorView]
     toolchain: Callable[[], ToolchainHouse]
+    gates: Callable[[], "GateDesk"]  #: bundles for GPU machines, and their results
     advance: Callable[[], Callable[[str], float | None]]  #: takes one step of a job in this process
     target_path: Callable[[str], str]  #: where a repo's branches can be looked at: a path or URL
     stopped: Callable[[], bool]  #: whether no worker of ours runs where one should

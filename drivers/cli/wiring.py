@@ -23,6 +23,7 @@ from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
 
 if TYPE_CHECKING:
     from containers import toolchain
+    from drivers.gates import GateDesk
     from drivers.service import FarmService
     from farm.ledger import Ledger
     from farm.op import Op
@@ -40,6 +41,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
         host=lambda: EmbeddedHost(machine.settings),
         doctor=machine.doctor,
         toolchain=lambda: UserToolchain(machine.settings, environ),
+        gates=machine.gates,
         advance=machine.advance,
         target_path=machine.target_path,
         stopped=machine.stopped,
@@ -102,6 +104,17 @@ class Machine:
                 versions=self._versions,
                 say=note,
             ),
+        )
+
+    def gates(self) -> GateDesk:
+        """Bundles and results."""
+        from drivers.gates import GateDesk
+
+        return GateDesk(
+            settings=self.settings,
+            ledger=lambda: self.ledger,
+            repositories=lambda: self.repositories,
+            service=lambda: self.service(embedded=False),
         )
 
     def advance(self) -> Callable[[str], float | None]:

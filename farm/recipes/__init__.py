@@ -18,10 +18,11 @@ from farm.codec import CodecError, decode
 from farm.errors import ConfigurationError
 from farm.gates import GateReport
 from farm.op import Op
-from farm.orders import BoxOrder
+from farm.orders import BoxOrder, BuildReport
 from farm.pipeline.stage import Reply, Stage
 
 if TYPE_CHECKING:
+    from farm.bundle import OpNames
     from farm.changeset import Violation
     from farm.hiding import Bare
     from farm.patch import Patch
@@ -72,6 +73,18 @@ class Conversion(Protocol):
 
     def judge(self, order: BoxOrder, io: BoxIO) -> GateReport:
         """Judge the tree in `io.workspace` (bare base plus patch) inside a gate box."""
+
+    def build(self, order: BoxOrder, io: BoxIO) -> BuildReport:
+        """Only build the library of the tree in `io.workspace` and leave it in `io.out` as LIBRARY."""
+
+    def judged(self, bare: "Bare", op: Op, patch: "Patch") -> "Patch":
+        """The patch as the gates on a GPU judge it: with the bare base's own tests, whatever it says of them.
+
+        Raises Unsupported when the conversion makes nothing that a GPU could run.
+        """
+
+    def names(self, tree: "Tree", op: Op) -> "OpNames":
+        """What those gates must know of the op in the judged tree. Raises ConfigurationError, Unsupported."""
 
 
 class Layout(Protocol):

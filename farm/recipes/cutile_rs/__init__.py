@@ -1,17 +1,19 @@
 """The conversion cuTile Python -> cuTile Rust."""
 
+from farm.bundle import OpNames
 from farm.changeset import Violation
 from farm.gates import GateReport
 from farm.hiding import Bare
 from farm.layout import Layout
 from farm.op import Op
-from farm.orders import BoxOrder
+from farm.orders import BoxOrder, BuildReport
 from farm.patch import Patch
 from farm.pipeline.stage import Reply, Stage
 from farm.recipes import BoxIO, StageProgram
 from farm.recipes.cutile_rs.bare import bare
+from farm.recipes.cutile_rs.gating import judged, names
 from farm.recipes.cutile_rs.inventory import inventory
-from farm.recipes.cutile_rs.judge import judge
+from farm.recipes.cutile_rs.judge import build_alone, judge
 from farm.recipes.cutile_rs.review import review
 from farm.recipes.cutile_rs.stages.analyse import analyse
 from farm.recipes.cutile_rs.stages.compare import compare_ir
@@ -59,6 +61,18 @@ class CutileRs:
     def judge(self, order: BoxOrder, io: BoxIO) -> GateReport:
         """See Conversion."""
         return judge(order, io, self._layout)
+
+    def build(self, order: BoxOrder, io: BoxIO) -> BuildReport:
+        """See Conversion."""
+        return build_alone(io, self._layout)
+
+    def judged(self, bare: Bare, op: Op, patch: Patch) -> Patch:
+        """See Conversion."""
+        return judged(bare, self._layout, op, patch)
+
+    def names(self, tree: Tree, op: Op) -> OpNames:
+        """See Conversion."""
+        return names(tree, self._layout, op)
 
     def _host(self, order: BoxOrder, io: BoxIO) -> Reply:
         return write_and_prove(order, io, self._layout, self._op(order, io))

@@ -6,15 +6,15 @@ from farm.fault import Fault, Owner
 from farm.gates import Basis, Certificate, GateName, GateReport, GateResult, Ruling
 from farm.layout import Layout, find_package
 from farm.op import Op
-from farm.orders import BoxOrder, Diagnosis
+from farm.orders import BoxOrder, BuildReport, Diagnosis
 from farm.pipeline.stage import Reply
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.inventory import inventory
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS, analyse
 from farm.recipes.cutile_rs.stages.host import judged
 from farm.recipes.cutile_rs.stages.kernel import check_host_file, check_rule
-from farm.recipes.cutile_rs.stages.proof import Proof, prove
-from farm.recipes.cutile_rs.stages.tools import load, place, tool_failed
+from farm.recipes.cutile_rs.stages.proof import Proof, build_library, keep_library, prove
+from farm.recipes.cutile_rs.stages.tools import load, place, scratch_copy, tool_failed
 
 #: What a certificate cannot say for each gate.
 NOT_MEASURED = "not measured: there is no GPU here"
@@ -38,6 +38,23 @@ def judge(order: BoxOrder, io: BoxIO, layout: Layout) -> GateReport:
     analysis = load(io.out / ANALYSIS, Analysis)
     proof = prove(order, io, layout, analysis, io.out, "gate")
     return report(order, analysis, proof)
+
+
+def build_alone(io: BoxIO, layout: Layout) -> BuildReport:
+    """Build the crate of the tree in the workspace and keep its library."""
+    build = build_library(io, layout, scratch_copy(io, "build"))
+    if build.library is not None:
+        keep_library(io, build.library)
+        return BuildReport(diagnosis=None, seconds=build.seconds)
+    fault = Fault.ENV if build.environment or build.timed_out else Fault.KERNEL
+    first = build.findings[0]
+    diagnosis = Diagnosis(
+        stage=None,
+        fault=fault,
+        summary=f"the crate does not build: {place(first)}",
+        next_step=first.advice or "read the build's log",
+    )
+    return BuildReport(diagnosis=diagnosis, seconds=build.seconds)
 
 
 def report(order: BoxOrder, analysis: Analysis, proof: Proof) -> GateReport:

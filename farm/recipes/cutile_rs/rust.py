@@ -74,12 +74,19 @@ def _lead(text: str, start: int) -> int:
     return lead if above else start
 
 
+_ENTRY = r"#\[\s*(?:\w+::)?entry\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:unsafe\s+)?fn\s+(\w+)"
+
+
 def symbols(text: str) -> tuple[str, ...]:
     """Names of the device entries and of the exported C functions of a file, sorted."""
     code = blank(text)
-    entry = r"#\[\s*(?:\w+::)?entry\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:unsafe\s+)?fn\s+(\w+)"
     export = r"\bextern\s+fn\s+(\w+)"  # the ABI string is blank
-    return tuple(sorted({*re.findall(entry, code), *re.findall(export, code)}))
+    return tuple(sorted({*re.findall(_ENTRY, code), *re.findall(export, code)}))
+
+
+def entries(text: str) -> tuple[str, ...]:
+    """Names of a file's device entries, sorted."""
+    return tuple(sorted(set(re.findall(_ENTRY, blank(text)))))
 
 
 def code_tokens(text: str) -> tuple[str, ...]:

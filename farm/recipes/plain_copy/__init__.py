@@ -1,11 +1,12 @@
 """The conversion of a text file to an equal one: as small as a whole conversion can be."""
 
+from farm.bundle import OpNames
 from farm.changeset import Violation, check
-from farm.errors import RepositoryError
+from farm.errors import RepositoryError, Unsupported
 from farm.gates import GateReport
 from farm.hiding import Bare
 from farm.op import Op
-from farm.orders import BoxOrder
+from farm.orders import BoxOrder, BuildReport
 from farm.patch import Patch
 from farm.pipeline.stage import Stage
 from farm.recipes import BoxIO, StageProgram
@@ -13,6 +14,8 @@ from farm.recipes.plain_copy import judge as gate
 from farm.recipes.plain_copy import stages
 from farm.recipes.plain_copy.layout import SUFFIX, Layout
 from farm.tree import Tree
+
+NOTHING_TO_RUN = "plain-copy makes nothing that a GPU could run; its jobs end with --accept certified"
 
 
 class PlainCopy:
@@ -62,6 +65,18 @@ class PlainCopy:
     def judge(self, order: BoxOrder, io: BoxIO) -> GateReport:
         """See Conversion."""
         return gate.judge(order, io, self._layout)
+
+    def build(self, order: BoxOrder, io: BoxIO) -> BuildReport:
+        """See Conversion."""
+        raise Unsupported(NOTHING_TO_RUN)
+
+    def judged(self, bare: Bare, op: Op, patch: Patch) -> Patch:
+        """See Conversion."""
+        raise Unsupported(NOTHING_TO_RUN)
+
+    def names(self, tree: Tree, op: Op) -> OpNames:
+        """See Conversion."""
+        raise Unsupported(NOTHING_TO_RUN)
 
     def _op(self, tree: Tree, name: str) -> Op:
         copy = self._layout.copy(name)

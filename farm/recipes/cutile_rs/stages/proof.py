@@ -3,6 +3,7 @@
 Stage D and the gate both call `prove`; they differ in what they do with the answer.
 """
 
+import lzma
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, Row, RowSta
 from farm.errors import TileIRError
 from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
-from farm.orders import BoxOrder
+from farm.orders import LIBRARY, BoxOrder, Purpose
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.launches import compare_rows
 from farm.recipes.cutile_rs.stages.tools import save, scratch_copy, workspace_tree
@@ -19,6 +20,8 @@ from farm.recipes.cutile_rs.stages.tracing import trace_candidate
 from farm.tileir import Comparison, compare, parse
 
 CANDIDATE = "candidate.json"
+#: Of xz: a second for a library of 10 MB, which becomes a third.
+LIBRARY_PRESET = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,18 +86,29 @@ def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, refere
     """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to."""
     (io.out / CANDIDATE).unlink(missing_ok=True)  # an earlier visit's says nothing about this one
     copy = scratch_copy(io, name)
-    package = find_package(workspace_tree(io), layout)
-    crate_folder = (copy / package.path(layout.modules)).parent.parent
-    built = crate.build(_In(io, copy), crate_folder)
+    built = build_library(io, layout, copy)
     if built.library is None:
         return Proof(build=built)
     io.log(f"built in {built.seconds:.1f} s: {built.library}")
+    if order.purpose is Purpose.GATE:
+        keep_library(io, built.library)
     out = io.out / "candidate"
     rows = trace_candidate(order, io, copy, analysis.tests, out, built.library)
     if isinstance(rows, ProcessResult):
         return Proof(failed=rows)
     save(io, CANDIDATE, rows)
     return compare_all(analysis, rows, reference, out, order.gpu)
+
+
+def build_library(io: BoxIO, layout: Layout, copy: Path) -> crate.Build:
+    """Build the crate of a copy of the workspace."""
+    package = find_package(workspace_tree(io), layout)
+    return crate.build(_In(io, copy), (copy / package.path(layout.modules)).parent.parent)
+
+
+def keep_library(io: BoxIO, library: Path) -> None:
+    """Leave the library among the box's artifacts: a GPU machine gets this one, it has no compiler."""
+    (io.out / LIBRARY).write_bytes(lzma.compress(library.read_bytes(), preset=LIBRARY_PRESET))
 
 
 def compare_all(

@@ -1,0 +1,87 @@
+"""The parts of the gates: which there are, in which order they run, and the program that runs one.
+
+A part runs in a process of its own, `python -m containers.box.gate.parts REQUEST`: one that dies takes no other
+along, and what isolates it holds for the candidate's processes that it starts.
+"""
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from containers.box.files import read_json
+from containers.box.gate.subject import Sink
+from containers.box.gate.unpack import subject
+from farm.bundle import read_bundle
+from farm.measured.records import Phase
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Group(StrEnum):
+    """What `--only` names."""
+
+    ROWS = "rows"  #: the repository's own rows, of source and target, with a stub and with null kernels
+    PROBES = "probes"  #: inputs that the repository does not test
+    TIMING = "timing"  #: device times, one subject at a time
+
+
+#: Null kernels, see `farm.measured.records.RowRun.null`.
+NULLS = ("zeros", "mean", "input", "last")
+
+#: Parts in the order in which a subject's run, each with its group.
+PARTS: dict[str, Group] = {
+    "source": Group.ROWS,
+    "target": Group.ROWS,
+    "stub": Group.ROWS,
+    "probes": Group.PROBES,
+    **{f"null-{name}": Group.ROWS for name in NULLS},
+    "timing": Group.TIMING,
+}
+
+#: File of a group's records, among the results.
+FILES = {group: f"{group.value}.jsonl.gz" for group in Group}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartRequest:
+    """request.json of a part's process."""
+
+    bundle: str  #: folder of the bundle
+    work: str  #: scratch folder with the unpacked subjects
+    subject: str
+    part: str
+    limit_s: float
+    jobs: int  #: rows at a time
+    out: str  #: file for the records
+
+
+def main(request: Path) -> None:
+    """Run one part; its records are on disk one by one, so that a kill loses none before it."""
+    # What a candidate leaves behind when its process dies stays below this one, and ends with it.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    order = read_json(request, PartRequest)
+    bundle = read_bundle(Path(order.bundle))
+    item = next(item for item in bundle.subjects if item.id == order.subject)
+    judged = subject(item, Path(order.work))
+    sink = Sink(Path(order.out))
+    group = PARTS[order.part]
+    if group is Group.TIMING:
+        from containers.box.gate import timing
+
+        timing.run(judged, limit_s=order.limit_s, sink=sink)
+    elif group is Group.PROBES:
+        from containers.box.gate import probes
+
+        probes.run(judged, limit_s=order.limit_s, sink=sink)
+    else:
+        from containers.box.gate import rows
+
+        word, _, null = order.part.partition("-")
+        rows.run(judged, Phase(word), null=null or None, limit_s=order.limit_s, sink=sink, jobs=order.jobs)
+    sink.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,182 @@
+"""What came back from a GPU machine: results.json and the records that it vouches for.
+
+Records lie in one compressed file a kind, each part's as a stretch of it: a gzip member of its own, so that
+`zcat` reads the whole. Standard library alone: both ends need it.
+"""
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from farm.codec import CodecError, decode
+from farm.errors import BundleRefused
+from farm.measured import records
+from farm.measured.records import Collected, ConfigFact, Probe, RowRun, TimedCall
+
+RESULTS = "results.json"
+SCHEMA = 1
+Record = Collected | RowRun | Probe | ConfigFact | TimedCall
+_KINDS: dict[str, type[Any]] = {
+    name: getattr(records, name) for name in ("Collected", "RowRun", "Probe", "ConfigFact", "TimedCall")
+}
+
+
+class Ended(StrEnum):
+    """How a part ended."""
+
+    DONE = "done"  #: its program came to its end; what it did not get to is said in its records
+    LIMIT = "limit"  #: it was killed at its time limit
+    FAILED = "failed"  #: its program died
+    NOT_RUN = "not_run"  #: no time was left for it, or it was not asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartRun:
+    """One part of the gates for one subject."""
+
+    subject: str
+    part: str  #: `source`, `target`, `stub`, `null-zeros`, .., `probes`, `timing`
+    ended: Ended
+    reason: str | None  #: for other ends than DONE
+    seconds: float  #: wall clock
+    limit_s: float  #: wall clock that it had
+    gpu_uuid: str | None = None  #: which device it ran on
+    file: str | None = None  #: where its records are; None: there are none
+    offset: int = 0  #: of its stretch of the file, bytes
+    size: int = 0  #: of the stretch, bytes
+    sha256: str = ""  #: of the stretch
+    records: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFacts:
+    """What the gates ran on. Results are comparable within equal facts."""
+
+    python: str
+    gpu: str | None  #: the device's name; None: there is none
+    arch: str | None  #: e.g. `sm_90`
+    memory_bytes: int | None  #: of the device
+    driver: str | None
+    versions: dict[str, str]  #: torch, cuda, cuda-tile, tileiras, pytest, numpy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """results.json."""
+
+    bundle: str  #: digest of the bundle
+    machine: MachineFacts
+    gpu_uuid: str | None
+    isolation: dict[str, str]  #: what was left of a box: `network`, `user`, `environment`, `files`
+    parts: tuple[PartRun, ...]
+    started_at: float  #: seconds since the epoch, UTC
+    ended_at: float
+    notes: tuple[str, ...] = ()  #: what a reader should know, a sentence each
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """Results with their records, checked against their digests."""
+
+    results: Results
+    records: tuple[Record, ...]
+    parts: dict[tuple[str, str], PartRun] = field(default_factory=dict)  #: by subject and part
+
+    def of(self, subject: str) -> tuple[Record, ...]:
+        """The records of one subject."""
+        return tuple(record for record in self.records if record.subject == subject)
+
+
+def parse_results(data: bytes) -> Results:
+    """The results that bytes hold. Raises BundleRefused for bytes that hold none, or of another schema."""
+    try:
+        table = json.loads(data)
+        if not isinstance(table, dict) or table.get("schema") != SCHEMA:
+            raise BundleRefused(f"{RESULTS} is not of schema {SCHEMA}; run the bundle anew")
+        return decode(Results, table)
+    except (CodecError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise BundleRefused(f"{RESULTS} holds no results: {error}") from error
+
+
+def read_results(folder: Path) -> Gathered:
+    """The results in a folder. Raises BundleRefused naming what was changed or cannot be read."""
+    try:
+        results = parse_results((folder / RESULTS).read_bytes())
+    except OSError as error:
+        raise BundleRefused(f"{folder} holds no {RESULTS} that can be read: {error.strerror}") from error
+    return gathered(results, lambda name: (folder / name).read_bytes())
+
+
+def gathered(results: Results, read: Any) -> Gathered:
+    """Results with the records of files that `read` gives by name. Raises BundleRefused."""
+    found: list[Record] = []
+    files: dict[str, bytes] = {}
+    for part in results.parts:
+        if part.file is None:
+            continue
+        if part.file not in files:
+            try:
+                files[part.file] = read(part.file)
+            except OSError as error:
+                raise BundleRefused(f"{part.file} cannot be read: {error.strerror}; copy it again") from error
+        stretch = files[part.file][part.offset : part.offset + part.size]
+        if hashlib.sha256(stretch).hexdigest() != part.sha256:
+            what = f"the records of {part.subject} {part.part} are not as written"
+            raise BundleRefused(f"{part.file} was changed: {what}; copy it again")
+        try:
+            lines = gzip.decompress(stretch).splitlines()
+            own = [parse_record(line) for line in lines]
+        except (CodecError, OSError, EOFError, zlib.error, ValueError) as error:
+            raise BundleRefused(f"{part.file}: {part.subject} {part.part} cannot be read: {error}") from error
+        if len(own) != part.records or any(record.subject != part.subject for record in own):
+            raise BundleRefused(f"{part.file}: {part.subject} {part.part} holds other records than it says")
+        found += own
+    return Gathered(
+        results=results,
+        records=tuple(found),
+        parts={(part.subject, part.part): part for part in results.parts},
+    )
+
+
+def parse_record(line: bytes) -> Record:
+    """One line of a record file. Raises CodecError, ValueError."""
+    table = json.loads(line)
+    kind = _KINDS.get(table.pop("record", "")) if isinstance(table, dict) else None
+    if kind is None:
+        raise CodecError("a line that is no record")
+    record: Record = decode(kind, table)
+    return record
+
+
+def merged(runs: Iterable[Gathered]) -> Iterator[Record]:
+    """Records of several runs of one bundle: of each subject and part the latest run that came to its end."""
+    chosen: dict[tuple[str, str], tuple[bool, float, Gathered]] = {}
+    everything = list(runs)
+    for run in everything:
+        for key, part in run.parts.items():
+            if part.file is None:
+                continue
+            rank = (part.ended is Ended.DONE, run.results.ended_at)
+            if key not in chosen or rank > chosen[key][:2]:
+                chosen[key] = (*rank, run)
+    for key in sorted(chosen):
+        yield from records_of_part(chosen[key][2], *key)
+
+
+def records_of_part(run: Gathered, subject: str, part: str) -> Iterator[Record]:
+    """The records of one part."""
+    start = 0
+    for other in run.results.parts:
+        if other.file is None:
+            continue
+        if (other.subject, other.part) == (subject, part):
+            yield from run.records[start : start + other.records]
+            return
+        start += other.records
