@@ -28,7 +28,7 @@ def executed_gate(rows: Rows, calls: Iterable[TimedCall], settings: Settings) ->
         *_rows(rows, ran, set(idle), settings),
         *_stub(rows),
         *_timed(list(calls), settings),
-        *process_findings(rows.target_collected),
+        *process_findings(rows.target_collected, rows.source_collected),
     ]
     bad = [f for wanted in (Ruling.FAIL, Ruling.INFRA) for f in findings if f.ruling is wanted]
     if not rows.expected:

@@ -1,27 +1,49 @@
-"""What facts of the target's process say: what it imported, patched and left running. Pure."""
+"""What facts of the target's processes say: what they imported, replaced and left running. Pure."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from farm.gates import Ruling
 from farm.measured.model import Finding
 from farm.measured.records import Collected
 
-#: Facts that must be there and hold nothing, with what they say when they hold something.
-CLEAN = {
-    "source_dsl": "the target's process imports the source's language",
-    "patched": "functions of the harness or of torch were replaced",
-    "threads": "threads were left running",
-}
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A fact that must be known of the target's processes and must name nothing."""
+
+    fact: str
+    meaning: str  #: what is wrong when it names something
+    beside_source: bool = False  #: what the source's processes name as well is the repository's own doing
 
 
-def process_findings(collected: Collected | None) -> Iterator[Finding]:
-    """Judge the facts of the process in which the target's rows ran."""
-    if collected is None:
+#: Names in a fact are divided by commas, or by semicolons between processes; 0 names nothing.
+RULES = (
+    Rule(fact="source_dsl_asked_by_candidate", meaning="the target imports the source's language, in"),
+    Rule(fact="source_dsl_held_by_candidate", meaning="the target holds parts of the source"),
+    Rule(fact="source_dsl_launches_inside", meaning="the target launched the source's kernels, times"),
+    Rule(fact="replaced_functions", meaning="functions that judge or time were replaced", beside_source=True),
+    Rule(fact="result_types", meaning="results are no plain tensors", beside_source=True),
+    Rule(fact="threads", meaning="threads were left running", beside_source=True),
+)
+
+
+def process_findings(target: Collected | None, source: Collected | None) -> Iterator[Finding]:
+    """Judge the facts of the processes in which the target's rows ran."""
+    if target is None:
         yield Finding(ruling=Ruling.INFRA, reason="nothing is known of the target's process")
         return
-    for name, meaning in CLEAN.items():
-        value = collected.process.get(name)
+    for rule in RULES:
+        value = target.process.get(rule.fact)
         if value is None:
-            yield Finding(ruling=Ruling.INFRA, reason=f"the target's process: no fact {name}")
-        elif value:
-            yield Finding(ruling=Ruling.FAIL, reason=f"{meaning}: {value}")
+            yield Finding(ruling=Ruling.INFRA, reason=f"the target's process: {rule.fact} is not known")
+            continue
+        common = _names(source.process.get(rule.fact, "")) if rule.beside_source and source is not None else set()
+        found = sorted(_names(value) - common)
+        if found:
+            yield Finding(ruling=Ruling.FAIL, reason=f"{rule.meaning} {', '.join(found)}")
+
+
+def _names(value: str) -> set[str]:
+    return {name for name in re.split(r"\s*[,;]\s*", value.strip()) if name not in ("", "0")}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from farm.measured.model import Settings
+from farm.measured.process import RULES
 from farm.measured.records import (
     Collected,
     ConfigFact,
@@ -33,7 +34,7 @@ SETTINGS = Settings(
     source_kernels=("relu_kernel_cutile",),
 )
 FACT = ResultFact(shape=(8, 8), stride=(8, 1), dtype="float16", requires_grad=True)
-CLEAN = {"source_dsl": "", "patched": "", "threads": ""}
+CLEAN = {rule.fact: "0" if "launches" in rule.fact else "" for rule in RULES} | {"os_threads": "19"}
 
 
 def row(key: str, phase: Phase, outcome: Outcome = Outcome.PASSED, **changes: object) -> RowRun:

@@ -1,5 +1,6 @@
 """The executed gate: that the target ran, and nothing in its place."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -116,21 +117,42 @@ def test_a_row_in_which_the_source_launches_nothing_asks_nothing_of_the_target()
     assert ruled(both).result.ruling is Ruling.INFRA
 
 
+def is_side(phase: Phase) -> Callable[[Record], bool]:
+    return lambda record: isinstance(record, Collected) and record.phase is phase
+
+
 @pytest.mark.parametrize(
-    ("fact", "value", "ruling"),
+    ("fact", "value", "reason"),
     [
-        ("source_dsl", "cuda.tile", Ruling.FAIL),
-        ("patched", "torch.cuda.synchronize", Ruling.FAIL),
-        ("threads", "worker-1", Ruling.FAIL),
-        ("source_dsl", None, Ruling.INFRA),
+        ("source_dsl_asked_by_candidate", "relu.py", "the target imports the source's language, in relu.py"),
+        ("source_dsl_held_by_candidate", "pkg.relu.ct", "the target holds parts of the source pkg.relu.ct"),
+        ("source_dsl_launches_inside", "0; 3", "the target launched the source's kernels, times 3"),
+        ("replaced_functions", "torch.equal", "functions that judge or time were replaced torch.equal"),
+        ("result_types", "LazyTensor", "results are no plain tensors LazyTensor"),
+        ("threads", "worker-1, worker-2; worker-1", "threads were left running worker-1, worker-2"),
     ],
 )
-def test_the_process_of_the_target_is_clean(fact: str, value: str | None, ruling: Ruling) -> None:
-    process = {name: said for name, said in {**CLEAN, fact: value}.items() if said is not None}
-    target = lambda r: isinstance(r, Collected) and r.phase is Phase.TARGET  # noqa: E731
-    result = ruled(changed(honest(), target, process=process)).result
-    assert result.ruling is ruling
-    assert (value or fact) in result.summary
+def test_what_the_process_of_the_target_gives_away_is_named(fact: str, value: str, reason: str) -> None:
+    process = {**CLEAN, fact: value}
+    result = ruled(changed(honest(), is_side(Phase.TARGET), process=process)).result
+    assert (result.ruling, result.summary) == (Ruling.FAIL, reason)
+    unknown = {name: said for name, said in CLEAN.items() if name != fact}
+    result = ruled(changed(honest(), is_side(Phase.TARGET), process=unknown)).result
+    assert (result.ruling, fact in result.summary) == (Ruling.INFRA, True)
+
+
+@pytest.mark.parametrize(
+    ("fact", "ruling"),
+    [("threads", Ruling.PASS), ("replaced_functions", Ruling.PASS), ("source_dsl_held_by_candidate", Ruling.FAIL)],
+)
+def test_what_the_repository_does_beside_the_source_as_well_is_not_the_targets_doing(
+    fact: str, ruling: Ruling
+) -> None:
+    records = changed(honest(), is_side(Phase.TARGET), process={**CLEAN, fact: "pool"})
+    records = changed(records, is_side(Phase.SOURCE), process={**CLEAN, fact: "pool"})
+    assert ruled(records).result.ruling is ruling
+    more = changed(records, is_side(Phase.TARGET), process={**CLEAN, fact: "pool, hidden"})
+    assert ruled(more).result.ruling is Ruling.FAIL
 
 
 def test_without_known_entries_nothing_is_shown() -> None:
