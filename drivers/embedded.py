@@ -98,7 +98,7 @@ def status(settings: Settings) -> Status:
     return Status(
         state=where.state,
         redis=redis.pid if redis else None,
-        redis_answers=redis_server.answers(RedisLink(full.broker.url or "")),
+        redis_answers=redis_server.answers(RedisLink(full.broker.url or "", embedded=True)),
         service=service.pid if service else None,
         ready=service is not None and where.ready.exists(),
         settings=full,

@@ -43,7 +43,7 @@ def ensure(where: Places, program: Path | None) -> bool:
 
     Raises BrokerUnavailable with the end of the server's log.
     """
-    link = RedisLink(where.broker_url)
+    link = RedisLink(where.broker_url, embedded=True)
     if answers(link):
         return False
     running = processes.recorded(where.redis_pid)

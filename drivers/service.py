@@ -85,7 +85,7 @@ class FolderShelf:
         """See Shelf."""
         if name not in self.names():
             known = ", ".join(self.names()) or "none"
-            raise ConfigurationError(f"there is no recipe {name!r}; there is {known}")
+            raise ConfigurationError(f"there is no recipe {name!r} and no folder of that name; there is {known}")
         return self._root / name
 
 
@@ -98,6 +98,7 @@ class Hooks:
     now: Callable[[], float]  #: seconds since the epoch, UTC
     versions: Callable[[], Mapping[str, str]]  #: of the toolchain's parts; empty when it is not installed
     say: Callable[[str], None] = lambda _: None  #: a message to the person, beside the document
+    stopped: Callable[[], bool] = lambda: False  #: whether no worker of ours runs where one should
 
 
 class _Looked(NamedTuple):
@@ -182,10 +183,11 @@ class FarmService:
         """Ask for a run's or a job's cancellation. Jobs that are final stay as they are."""
         jobs = self._jobs_called(name)
         wanted = [job.id for job in jobs if job.state not in FINAL]
-        for job_id in wanted:
-            self._ledger.request_cancel(job_id)
+        asked = [self._ledger.request_cancel(job_id) for job_id in wanted]
+        ended = tuple(job.id for job in asked if job.state in FINAL)
+        needs_up = len(ended) < len(wanted) and self._hooks.stopped()
         self._hooks.nudge(wanted)
-        return ChangedView(action="cancel", jobs=tuple(wanted))
+        return ChangedView(action="cancel", jobs=tuple(wanted), ended=ended, needs_up=needs_up)
 
     def run(self, run: Run) -> RunView:
         """The run as it is now."""
@@ -216,11 +218,13 @@ class FarmService:
         )
 
     def check_recipe(self, name: str | None) -> tuple[RecipeCheckView, ...]:
-        """All mistakes of a recipe, given by name or path; of all recipes when None."""
+        """All mistakes of a recipe, given by name or path, a name first; of all recipes when None."""
         if name is None:
             return tuple(self._check(recipe, self._shelf.folder(recipe)) for recipe in self._shelf.names())
-        path = Path(name) if "/" in name or name.endswith(".toml") else self._shelf.folder(name)
-        return (self._check(name, path),)
+        known = name in self._shelf.names()
+        if not known and ("/" in name or name.endswith(".toml") or Path(name).is_dir()):
+            return (self._check(name, Path(name)),)
+        return (self._check(name, self._shelf.folder(name)),)
 
     def _check(self, name: str, path: Path) -> RecipeCheckView:
         from farm.recipe import detect_errors

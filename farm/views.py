@@ -141,6 +141,8 @@ class ChangedView:
 
     action: str  #: `cancel` or `retry`
     jobs: tuple[str, ...]
+    ended: tuple[str, ...] = ()  #: those of them that ended at once; a worker ends the others
+    needs_up: bool = False  #: no worker runs: the others end at the next `farm up`
     kind: Literal["changed"] = "changed"
     schema: int = SCHEMA
 
@@ -201,6 +203,8 @@ class ServiceView:
     running: bool
     state_folder: str
     workers: int  #: tasks at a time
+    jobs_left: tuple[str, ...] = ()  #: `farm down`: jobs that rest where they are until the next `farm up`
+    boxes_left: tuple[str, ...] = ()  #: `farm down`: boxes that run on; the next `farm up` adopts them
     kind: Literal["service"] = "service"
     schema: int = SCHEMA
 

@@ -1,6 +1,7 @@
 """The one module that opens Redis beside Celery: is it there, is it safe, what lies in the queue."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +14,17 @@ from farm.errors import BrokerUnavailable, ConfigurationError
 
 #: How long Redis may take to answer.
 TIMEOUT_S = 5.0
+#: What to do about a Redis that the settings name.
+GIVEN_ADVICE = "start it, or correct broker.url; without broker.url the farm starts a Redis of its own"
 
 
 class RedisLink:
     """Short questions to one Redis. Every method raises BrokerUnavailable when it does not answer."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, embedded: bool = False) -> None:
+        """`embedded`: it is the farm's own, which the farm starts itself."""
         self._url = url
+        self._advice = "`farm up` starts the embedded one" if embedded else GIVEN_ADVICE
 
     def ping(self) -> None:
         """Nothing happens when Redis answers."""
@@ -73,7 +78,18 @@ class RedisLink:
             yield client
         except (redis.ConnectionError, redis.TimeoutError) as error:
             raise BrokerUnavailable(
-                f"Redis does not answer at {self._url}: {error}; `farm up` starts the embedded one"
+                f"Redis does not answer at {_shown(self._url)}: {_reason(error)}; {self._advice}"
             ) from error
         finally:
             client.close()
+
+
+def _shown(url: str) -> str:
+    """A URL for messages, without the password that it may hold."""
+    return re.sub(r"//[^/@\s]*@", "//", url)
+
+
+def _reason(error: BaseException) -> str:
+    """The system's own words below the library's, or the library's."""
+    below = error.__cause__ or error.__context__
+    return below.strerror if isinstance(below, OSError) and below.strerror else str(error).rstrip(".")

@@ -26,6 +26,9 @@ READ_TIMEOUT_S = 10
 
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 
+#: Labels carry it at the engine, where other programs have labels too; what an `Engine` is told has none.
+LABEL = "tilefarm."
+
 #: Most characters of a log that are handed on.
 LOG_CHARACTERS = 1 << 20
 
@@ -40,17 +43,19 @@ class DockerEngine:
         user: str = "65534:65534",
         image: EmbeddedImage | None = None,
         read_timeout_s: int = READ_TIMEOUT_S,
+        default_host: str = DEFAULT_HOST,
     ) -> None:
-        """`environment` may name the daemon (DOCKER_HOST, ...); `user` is what boxes run as."""
+        """`environment` may name the daemon (DOCKER_HOST, ...), else it is `default_host`; boxes run as `user`."""
         self._environment = dict(environment)
         self._user = user
         self._image = image
         self._read_timeout_s = read_timeout_s
+        self._default_host = default_host
         self._api: tuple[int, docker.APIClient] | None = None
 
     def ensure(self, spec: BoxSpec) -> BoxStatus:
         """Create and start the box, or adopt the one that has its name."""
-        with _answers("create a box"):
+        with self._answers("create a box"):
             made = self._create(spec)
             found = None if made else self._inspect(spec.name)
             if found is not None:
@@ -64,13 +69,13 @@ class DockerEngine:
 
     def inspect(self, name: str) -> BoxStatus | None:
         """Its status, or None when there is no such box."""
-        with _answers("look at a box"):
+        with self._answers("look at a box"):
             found = self._inspect(name)
         return None if found is None else _status(found)
 
     def remove(self, name: str, *, grace_s: float) -> None:
         """Stop it, kill it after the grace (at once without one), remove it; nothing happens when it is gone."""
-        with _answers("remove a box"):
+        with self._answers("remove a box"):
             if grace_s > 0:
                 with contextlib.suppress(docker.errors.NotFound, requests.exceptions.ReadTimeout):
                     self._client().stop(name, timeout=max(1, round(grace_s)))
@@ -84,15 +89,15 @@ class DockerEngine:
 
     def list(self, labels: Mapping[str, str]) -> tuple[BoxStatus, ...]:
         """All boxes that carry these labels, by name."""
-        with _answers("list boxes"):
-            wanted = [f"{key}={value}" for key, value in sorted(labels.items())]
+        with self._answers("list boxes"):
+            wanted = [f"{key}={value}" for key, value in _prefixed(labels).items()]
             rows = self._client().containers(all=True, filters={"label": wanted})
             found = [self._inspect(row["Id"]) for row in rows]
         return tuple(sorted((_status(item) for item in found if item is not None), key=lambda s: s.name))
 
     def logs(self, name: str, *, tail: int) -> str:
         """The last lines of its output; empty when it is gone."""
-        with _answers("read a box's log"):
+        with self._answers("read a box's log"):
             try:
                 data: bytes = self._client().logs(name, stdout=True, stderr=True, tail=tail)
             except docker.errors.NotFound:
@@ -101,7 +106,7 @@ class DockerEngine:
 
     def facts(self) -> dict[str, str]:
         """Version, API and cgroup version of the engine, for `farm doctor`."""
-        with _answers("say its version"):
+        with self._answers("say its version"):
             info = self._client().info()
             api = self._client().api_version
         return {
@@ -117,10 +122,26 @@ class DockerEngine:
             self._api[1].close()
         self._api = None
 
+    @contextlib.contextmanager
+    def _answers(self, doing: str) -> Iterator[None]:
+        """Turn every failure of the engine's own into EngineUnavailable."""
+        try:
+            yield
+        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+            reason = _reason(error)
+            if isinstance(error, (docker.errors.APIError, requests.exceptions.ReadTimeout)):
+                message = f"the container engine could not {doing}: {reason}"
+                raise EngineUnavailable(f"{message}; see the daemon's log (journalctl -u docker)") from error
+            host = self._environment.get("DOCKER_HOST") or None
+            place = self._default_host if host is None else f"{host}, which DOCKER_HOST names"
+            message = f"no container engine answers at {place}: {reason}"
+            raise EngineUnavailable(f"{message}; {_advice(reason, host)}") from error
+
     def _client(self) -> docker.APIClient:
         if self._api is None or self._api[0] != os.getpid():
             settings = docker.utils.kwargs_from_env(environment=self._environment)
-            _knock(settings.get("base_url", DEFAULT_HOST))
+            settings.setdefault("base_url", self._default_host)
+            _knock(settings["base_url"])
             api = docker.APIClient(version="auto", timeout=self._read_timeout_s, **settings)
             self._api = (os.getpid(), api)
         return self._api[1]
@@ -163,7 +184,7 @@ class DockerEngine:
             name=spec.name,
             user=self._user,
             environment=dict(spec.env),
-            labels=dict(spec.labels),
+            labels=_prefixed(spec.labels),
             working_dir=spec.workdir,
             network_disabled=True,
             detach=True,
@@ -219,7 +240,7 @@ class DockerEngine:
             raise
 
     def _refuse_stranger(self, spec: BoxSpec, found: Mapping[str, Any]) -> None:
-        labels = found["Config"].get("Labels") or {}
+        labels = _labels(found)
         if any(labels.get(key) != value for key, value in spec.labels.items()):
             raise EngineUnavailable(
                 f"a container {spec.name} with other labels is in the way; docker rm -f {spec.name} removes it"
@@ -235,33 +256,54 @@ class DockerEngine:
         self._client().import_image_from_data(self._own().tar, repository=repository, tag=tag)
 
 
-@contextlib.contextmanager
-def _answers(doing: str) -> Iterator[None]:
-    """Turn every failure of the engine's own into EngineUnavailable."""
-    try:
-        yield
-    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-        hint = (
-            "install Docker (apt install docker.io), start it, and be root or in group docker"
-            if not isinstance(error, (docker.errors.APIError, requests.exceptions.ReadTimeout))
-            else "see the daemon's log"
-        )
-        raise EngineUnavailable(f"the container engine could not {doing}: {error}; {hint}") from error
+def _advice(reason: str, host: str | None) -> str:
+    """What to do about an engine that cannot be reached for this reason; `host` is DOCKER_HOST."""
+    if host is not None:
+        return "start it, or correct or unset DOCKER_HOST"
+    if "Permission denied" in reason:
+        return "be root, or join the group of the socket: sudo usermod -aG docker $USER, then log in again"
+    if "Connection refused" in reason:
+        return "start Docker (systemctl start docker)"
+    return "install Docker (apt install docker.io) or start it (systemctl start docker)"
+
+
+def _reason(error: BaseException) -> str:
+    """The system's own words at the bottom of an SDK's error, or the error's own."""
+    at: BaseException | None = error
+    said = ""
+    while at is not None:
+        if isinstance(at, OSError) and at.strerror:
+            said = at.strerror
+        at = at.__cause__ or at.__context__
+    if isinstance(error, docker.errors.APIError):
+        return str(error.explanation or error)
+    return said or str(error)
 
 
 def _knock(host: str) -> None:
-    """Raise OSError, with the system's own words, where nothing listens at a unix socket.
+    """Raise OSError, with the system's own words, where nothing listens.
 
     The SDK wraps them twice, and leaves its socket open.
     """
-    scheme, _, path = host.partition("://")
+    scheme, _, place = host.partition("://")
     if scheme in ("unix", "http+unix"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(READ_TIMEOUT_S)
-            try:
-                probe.connect(path)
-            except OSError as error:
-                raise OSError(f"{path}: {error.strerror or error}") from error
+            probe.connect(place)
+    elif scheme in ("tcp", "http", "https"):
+        name, _, port = place.partition("/")[0].rpartition(":")
+        if name and port.isdigit():
+            socket.create_connection((name.strip("[]"), int(port)), timeout=READ_TIMEOUT_S).close()
+
+
+def _labels(found: Mapping[str, Any]) -> dict[str, str]:
+    """A container's labels of ours, without their prefix."""
+    labels: Mapping[str, str] = found["Config"].get("Labels") or {}
+    return {key.removeprefix(LABEL): value for key, value in labels.items() if key.startswith(LABEL)}
+
+
+def _prefixed(labels: Mapping[str, str]) -> dict[str, str]:
+    return {LABEL + key: value for key, value in sorted(labels.items())}
 
 
 def _status(found: Mapping[str, Any]) -> BoxStatus:
@@ -274,7 +316,7 @@ def _status(found: Mapping[str, Any]) -> BoxStatus:
         exit_code=None if running else state["ExitCode"],
         oom_killed=bool(state.get("OOMKilled")),
         started_at=_seconds(state.get("StartedAt", "")),
-        labels=found["Config"].get("Labels") or {},
+        labels=_labels(found),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from containers.engine.docker_engine import DockerEngine
+from containers.engine.docker_engine import DEFAULT_HOST, DockerEngine
 from farm.errors import EngineUnavailable
 
 
@@ -17,24 +17,14 @@ class Probe:
     next_step: str | None  #: None when it answers
 
 
-def probe(environment: Mapping[str, str]) -> Probe:
+def probe(environment: Mapping[str, str], *, default_host: str = DEFAULT_HOST) -> Probe:
     """Ask the engine that the environment names."""
-    engine = DockerEngine(environment=environment)
+    engine = DockerEngine(environment=environment, default_host=default_host)
     try:
         facts = engine.facts()
     except EngineUnavailable as error:
-        return Probe(answers=False, facts={}, problem=str(error), next_step=advice(str(error)))
+        problem, _, advice = str(error).rpartition("; ")
+        return Probe(answers=False, facts={}, problem=problem, next_step=advice)
     finally:
         engine.close()
     return Probe(answers=True, facts=facts, problem=None, next_step=None)
-
-
-def advice(problem: str) -> str:
-    """What to do about an engine that says this."""
-    if "Permission denied" in problem:
-        return "be root, or join the group of the socket: sudo usermod -aG docker $USER, then log in again"
-    if "No such file or directory" in problem:
-        return "install Docker (apt install docker.io) or start it (systemctl start docker)"
-    if "Connection refused" in problem:
-        return "start Docker (systemctl start docker) or correct DOCKER_HOST"
-    return "see the daemon's log (journalctl -u docker)"

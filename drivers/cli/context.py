@@ -1,7 +1,7 @@
 """What commands are given: makers of the things they work with, so that nothing is made that is not used."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import typer
@@ -20,7 +20,7 @@ class Host(Protocol):
         """Start what is not running; what runs now."""
 
     def down(self) -> ServiceView:
-        """Stop it all; jobs stay where they are."""
+        """Stop it all; jobs stay where they are, and the view names them and the boxes that go on."""
 
     def status(self) -> ServiceView:
         """What runs now."""
@@ -34,6 +34,8 @@ class MemoryHost:
 
     def __init__(self) -> None:
         self.running = False
+        self.jobs_left: tuple[str, ...] = ()
+        self.boxes_left: tuple[str, ...] = ()
 
     def up(self) -> ServiceView:
         """See Host."""
@@ -43,7 +45,7 @@ class MemoryHost:
     def down(self) -> ServiceView:
         """See Host."""
         self.running = False
-        return self.status()
+        return replace(self.status(), jobs_left=self.jobs_left, boxes_left=self.boxes_left)
 
     def status(self) -> ServiceView:
         """See Host."""

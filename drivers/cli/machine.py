@@ -1,5 +1,6 @@
 """Commands about this machine: doctor, recipe, toolchain, up, down, worker."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -12,6 +13,9 @@ from drivers.cli.output import emit, note
 from drivers.cli.tables import doctor_table
 from farm.errors import ConfigurationError
 from farm.views import RecipeChecksView, ServiceView, ToolchainView
+
+#: Most names in one line.
+NAMED = 10
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +50,7 @@ def up(context: typer.Context, as_json: AsJson = False) -> None:
 def down(context: typer.Context, as_json: AsJson = False) -> None:
     """Stop the embedded farm. Jobs stay where they are and go on after the next start."""
     view = wiring(context).host().down()
-    emit(view, as_json=as_json, render=lambda: _service_text(view))
+    emit(view, as_json=as_json, render=lambda: Text("\n".join((_service_text(view).plain, *_left(view)))))
 
 
 def worker(context: typer.Context) -> None:
@@ -88,6 +92,25 @@ def _service_text(view: ServiceView) -> Text:
     return Text(
         f"the farm of {view.state_folder} {state}" + (f", {view.workers} tasks at a time" if view.running else "")
     )
+
+
+def _left(view: ServiceView) -> Iterator[str]:
+    """What `down` leaves behind, and what goes on with it."""
+    if view.jobs_left:
+        yield f"{_number(len(view.jobs_left), 'job')} at rest: {_names(view.jobs_left)}"
+    if view.boxes_left:
+        yield f"{_number(len(view.boxes_left), 'box')} still running: {_names(view.boxes_left)}"
+    if view.jobs_left or view.boxes_left:
+        yield "`farm up` goes on with them; `farm cancel RUN|JOB` ends them then"
+
+
+def _number(count: int, what: str) -> str:
+    return f"1 {what}" if count == 1 else f"{count} {what}{'es' if what.endswith('x') else 's'}"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _toolchain_text(view: ToolchainView) -> Group:

@@ -111,11 +111,9 @@ def cancel(
 ) -> None:
     """Cancel a run or a job. It holds even while no worker is running."""
     view = wiring(context).service().cancel(name)
-    emit(
-        view,
-        as_json=as_json,
-        render=lambda: Text("\n".join(f"cancelling {job}" for job in view.jobs) or "nothing is under way"),
-    )
+    when = "at the next `farm up`, for the farm is stopped" if view.needs_up else "at its next step"
+    lines = [f"{job} is cancelled" if job in view.ended else f"{job} is cancelled {when}" for job in view.jobs]
+    emit(view, as_json=as_json, render=lambda: Text("\n".join(lines) or "nothing is under way"))
 
 
 def retry(

@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from drivers.cli.context import Wiring
 from drivers.cli.output import note
 from farm.data import builtin_repos, config_folder
 from farm.errors import BrokerUnavailable, EngineUnavailable, FarmError, NoSpace, ToolchainMissing
+from farm.job import FINAL, JobState
 from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
     machine = Machine(environ)
     return Wiring(
         service=machine.service,
-        host=lambda: EmbeddedHost(machine.settings),
+        host=lambda: EmbeddedHost(machine),
         doctor=machine.doctor,
         toolchain=lambda: UserToolchain(machine.settings, environ),
         gates=machine.gates,
@@ -54,14 +56,19 @@ class Machine:
     """This machine and its state folder."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        self.environ = environ
+
+    def has_ledger(self) -> bool:
+        """Whether a ledger was made: a file that is not there is not made by looking."""
+        url = self.settings.ledger_url
+        return not url.startswith("sqlite:///") or Path(url.removeprefix("sqlite:///")).exists()
 
     @cached_property
     def settings(self) -> Settings:
         """See farm.settings.load."""
         from farm import settings
 
-        return settings.load(self._environ)
+        return settings.load(self.environ)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -76,7 +83,7 @@ class Machine:
         from workers.gitrepo import Git
         from workers.repositories import Repositories
 
-        at = Git(self.settings.state / "git.config", self._environ)
+        at = Git(self.settings.state / "git.config", self.environ)
         return Repositories(self.settings.state, at, builtin_repos())
 
     def service(self, *, embedded: bool = True) -> FarmService:
@@ -103,6 +110,7 @@ class Machine:
                 now=time.time,
                 versions=self._versions,
                 say=note,
+                stopped=self.stopped,
             ),
         )
 
@@ -187,15 +195,15 @@ class Machine:
         from containers.engine.probe import probe
         from drivers import doctor
 
-        found = probe(self._environ)
+        found = probe(self.environ)
         return doctor.engine(found.facts, found.problem, found.next_step)
 
     def _need_engine(self) -> None:
         from containers.engine.probe import probe
 
-        found = probe(self._environ)
+        found = probe(self.environ)
         if not found.answers:
-            raise EngineUnavailable(f"no container engine answers: {found.problem}; {found.next_step}")
+            raise EngineUnavailable(f"{found.problem}; {found.next_step}")
 
     def _need_toolchain(self) -> None:
         from containers.spec import check_place
@@ -248,8 +256,9 @@ class Machine:
 class EmbeddedHost:
     """The embedded farm of the settings' state folder."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._settings = machine.settings
 
     def up(self) -> ServiceView:
         """See Host."""
@@ -263,7 +272,27 @@ class EmbeddedHost:
         from drivers import embedded
 
         embedded.down(self._settings)
-        return self.status()
+        return replace(self.status(), jobs_left=self._jobs_left(), boxes_left=self._boxes_left())
+
+    def _jobs_left(self) -> tuple[str, ...]:
+        if not self._machine.has_ledger():
+            return ()
+        states = set(JobState) - FINAL - {JobState.AWAITING_GPU}
+        return tuple(job.id for job in self._machine.ledger.jobs(states=states))
+
+    def _boxes_left(self) -> tuple[str, ...]:
+        from containers.engine.docker_engine import DockerEngine
+
+        named = self._settings.state / "farm-id"
+        if not named.exists():
+            return ()
+        engine = DockerEngine(environment=self._machine.environ)
+        try:
+            return tuple(box.name for box in engine.list({"farm": named.read_text()}) if box.running)
+        except EngineUnavailable:
+            return ()
+        finally:
+            engine.close()
 
     def status(self) -> ServiceView:
         """See Host."""
@@ -283,7 +312,7 @@ class EmbeddedHost:
         from workers.service import Service
 
         full = embedded.connected(self._settings)
-        RedisLink(full.broker.url or "").ping()
+        RedisLink(full.broker.url or "", embedded=self._settings.broker.url is None).ping()
         logs.configure()
         path = places(full.state).state / "run" / f"worker-{os.getpid()}.json"
         path.write_text(dump(full), encoding="utf-8")

@@ -42,7 +42,7 @@ def park_advice(reason: ParkReason) -> str:
         case ParkReason.DISK:
             return "free space in the state folder; it goes on by itself"
         case ParkReason.BROKER:
-            return "start Redis (`farm up`); it goes on by itself"
+            return "start Redis (`farm up` where it is the farm's own); it goes on by itself"
         case ParkReason.ENGINE:
             return "start the container engine; it goes on by itself"
         case ParkReason.GPU_LOST:

@@ -35,7 +35,8 @@ def _running(engine: DockerEngine, farm: FarmCommand) -> BoxStatus:
 
 def _starts(since_s: float, job: str) -> list[str]:
     """Names of the job's containers that were started, one for each start."""
-    what = ("--filter", "event=start", "--filter", f"label=job={job}", "--format", "{{.Actor.Attributes.name}}")
+    label = f"label=tilefarm.job={job}"
+    what = ("--filter", "event=start", "--filter", label, "--format", "{{.Actor.Attributes.name}}")
     command = ["docker", "events", "--since", f"{since_s:.0f}", "--until", f"{time.time():.0f}", *what]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 

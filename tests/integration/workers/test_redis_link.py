@@ -65,13 +65,22 @@ def test_a_redis_that_keeps_nothing_is_found_out(tmp_path):
 
 def test_what_is_gone_says_so_and_what_to_do(where):
     redis_server.stop(where, grace_s=5)
-    with pytest.raises(BrokerUnavailable, match="farm up"):
-        RedisLink(where.broker_url).ping()
+    with pytest.raises(BrokerUnavailable, match=r"redis\.sock: No such file or directory; `farm up`"):
+        RedisLink(where.broker_url, embedded=True).ping()
     queue = open_queue(settings(where))
     with pytest.raises(BrokerUnavailable):
         queue.waiting()
     with pytest.raises(BrokerUnavailable):
         queue.enqueue_reap()
+
+
+def test_a_given_redis_that_is_gone_is_not_for_farm_up_to_start():
+    with pytest.raises(BrokerUnavailable) as caught:
+        RedisLink("redis://:secret@127.0.0.1:1/0").ping()
+    assert str(caught.value) == (
+        "Redis does not answer at redis://127.0.0.1:1/0: Connection refused; "
+        "start it, or correct broker.url; without broker.url the farm starts a Redis of its own"
+    )
 
 
 def test_a_url_that_is_none_is_a_configuration_error():

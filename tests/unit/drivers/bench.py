@@ -50,6 +50,7 @@ class Bench:
             }
         )
         self.said: list[str] = []
+        self.stopped = False
         self.service = FarmService(
             ledger=self.ledger,
             reader=self.reader,
@@ -62,6 +63,7 @@ class Bench:
                 now=lambda: self.now,
                 versions=lambda: {"cutile": "0.2.0"},
                 say=self.said.append,
+                stopped=lambda: self.stopped,
             ),
         )
 

@@ -174,7 +174,7 @@ def test_an_error_of_the_daemon_never_means_that_the_box_failed(daemon: Daemon, 
 
 def test_a_container_of_somebody_else_with_the_name_is_refused(daemon: Daemon, engine: DockerEngine) -> None:
     engine.ensure(SPEC)
-    daemon.boxes["box"]["Config"]["Labels"] = {"farm": "other"}
+    daemon.boxes["box"]["Config"]["Labels"] = {"farm": "f", "tilefarm.farm": "other"}
     with pytest.raises(EngineUnavailable, match="docker rm -f box"):
         engine.ensure(SPEC)
 
@@ -199,8 +199,40 @@ def test_a_box_gets_no_network_no_rights_and_a_read_only_root(daemon: Daemon, en
     assert not [mount for mount in host["Mounts"] if "docker.sock" in mount["Source"] or not mount["ReadOnly"]]
 
 
-def test_a_missing_socket_is_named_with_what_to_install(tmp_path: Path) -> None:
-    found = probe({"DOCKER_HOST": f"unix://{tmp_path}/none.sock"})
+def test_labels_carry_the_farms_prefix_at_the_engine_alone(daemon: Daemon, engine: DockerEngine) -> None:
+    status = engine.ensure(dataclasses.replace(SPEC, labels={"farm": "f", "job": "r-1.relu"}))
+    assert daemon.bodies[0]["Labels"] == {"tilefarm.farm": "f", "tilefarm.job": "r-1.relu"}
+    assert status.labels == {"farm": "f", "job": "r-1.relu"}
+    daemon.boxes["box"]["Config"]["Labels"]["job"] = "somebody else's"
+    again = engine.inspect("box")
+    assert again is not None
+    assert again.labels == {"farm": "f", "job": "r-1.relu"}
+
+
+def test_an_engine_that_docker_host_names_is_named_with_it_in_one_sentence(tmp_path: Path) -> None:
+    host = f"unix://{tmp_path}/none.sock"
+    found = probe({"DOCKER_HOST": host})
     assert not found.answers
-    assert found.next_step
-    assert "apt install docker.io" in found.next_step
+    assert found.problem == (
+        f"no container engine answers at {host}, which DOCKER_HOST names: No such file or directory"
+    )
+    assert found.next_step == "start it, or correct or unset DOCKER_HOST"
+    refused = probe({"DOCKER_HOST": "tcp://127.0.0.1:1"})
+    assert refused.problem == (
+        "no container engine answers at tcp://127.0.0.1:1, which DOCKER_HOST names: Connection refused"
+    )
+
+
+def test_a_missing_socket_is_named_with_what_to_install_once(tmp_path: Path) -> None:
+    host = f"unix://{tmp_path}/none.sock"
+    found = probe({}, default_host=host)
+    assert found.problem == f"no container engine answers at {host}: No such file or directory"
+    assert found.next_step == "install Docker (apt install docker.io) or start it (systemctl start docker)"
+
+
+def test_a_refused_request_quotes_the_daemon_and_names_its_log(daemon: Daemon, engine: DockerEngine) -> None:
+    with pytest.raises(EngineUnavailable) as caught:
+        engine.list({})
+    assert str(caught.value) == (
+        "the container engine could not list boxes: the daemon is ill; see the daemon's log (journalctl -u docker)"
+    )

@@ -43,7 +43,7 @@ class Command:
         self.bench = bench
         self.script: list[Any] = []
         self.healthy = True
-        self._host = MemoryHost()
+        self.host = MemoryHost()
         self._toolchain = MemoryToolchain()
 
     def run(self, *args: str, code: int = 0) -> Result:
@@ -65,7 +65,7 @@ class Command:
         found = program("git", "install it", which=lambda _: "/git" if self.healthy else None)
         return Wiring(
             service=self._service,
-            host=lambda: self._host,
+            host=lambda: self.host,
             doctor=lambda: run_checks((("git", lambda: found), ("gpu", lambda: gpu(())))),
             toolchain=lambda: self._toolchain,
             gates=lambda: pytest.fail("no command of these tests works with gates"),
@@ -246,6 +246,31 @@ def test_cancel_retry_and_report(farm: Command) -> None:
     assert Path(view.html).is_file()
 
 
+def test_cancel_says_when_it_takes_effect(farm: Command) -> None:
+    run = farm.submitted("relu,scale")
+    farm.bench.advance(f"{run.id}.relu", JobState.PREPARING)
+    text = farm.run("cancel", run.id).stdout
+    assert f"{run.id}.relu is cancelled at its next step" in text
+    assert f"{run.id}.scale is cancelled\n" in text
+    farm.bench.stopped = True
+    view = farm.document(ChangedView, "cancel", run.id)
+    assert (view.jobs, view.ended, view.needs_up) == ((f"{run.id}.relu",), (), True)
+    assert "at the next `farm up`" in farm.run("cancel", run.id).stdout
+
+
+def test_down_names_what_it_leaves_behind_and_what_goes_on_with_it(farm: Command) -> None:
+    farm.host.jobs_left = ("r-1.relu",)
+    farm.host.boxes_left = tuple(f"tilefarm-box-{number}" for number in range(12))
+    text = farm.run("down").stdout
+    assert "1 job at rest: r-1.relu" in text
+    assert "12 boxes still running: tilefarm-box-0, " in text
+    assert "tilefarm-box-9 and 2 more" in text
+    assert "`farm up` goes on with them" in text
+    assert farm.document(ServiceView, "down").jobs_left == ("r-1.relu",)
+    farm.host.jobs_left = farm.host.boxes_left = ()
+    assert len(farm.run("down").stdout.splitlines()) == 1
+
+
 def test_up_down_toolchain_and_worker(farm: Command) -> None:
     assert farm.document(ServiceView, "up").running
     assert "2 tasks" in farm.run("up").stdout
@@ -292,6 +317,19 @@ def test_recipe_check_lists_all_mistakes_at_once_and_ends_with_2(farm: Command, 
     broken.write_text('name = "Mine"\nextra = 1\n')
     (check,) = farm.document(RecipeChecksView, "recipe", "check", str(broken), code=2).recipes
     assert len(check.problems) > 3
+
+
+def test_recipe_check_takes_a_folder_of_this_folder_by_its_bare_name(
+    farm: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "recipe.toml").write_text("extra = 1\n")
+    (tmp_path / "cutile-rs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "mine/recipe.toml" in farm.run("recipe", "check", "mine", code=2).stdout
+    assert "no mistakes" in farm.run("recipe", "check", "cutile-rs").stdout
+    assert "no such file" in farm.run("recipe", "check", "./cutile-rs", code=2).stdout
+    assert "no folder of that name" in farm.run("recipe", "check", "gone", code=2).stderr
 
 
 @pytest.mark.parametrize(
