@@ -92,7 +92,12 @@ class Probe:
     """One call of the op on inputs that the repository does not test.
 
     Errors are the largest |value - oracle| over elements where oracle and source are finite, as a multiple
-    of one unit in the last place of the output's dtype at the oracle's magnitude.
+    of one unit in the last place of the output's dtype at the oracle's magnitude; the unit has a floor for
+    elements that are small beside their row, where terms cancel (`containers.box.gate.probes.ulp.unit`).
+    An element where the target is not finite and the source is counts as `unequal_special`, not as an error.
+    Results are what the call returned, then gradients, then arguments that the call changed.
+    A probe that says nothing (the source raised, the process that called it died, or time ran out) has
+    `source_raised`, and its other fields are not filled in.
     """
 
     subject: str
@@ -110,6 +115,8 @@ class Probe:
     source_repeats: bool | None  #: whether the source gave the same bits twice; None: not tried
     target_repeats: bool | None
     worst: Difference | None = None
+    distance_ulp: float | None = None  #: largest |target - source|, in units at the source; stands in for an oracle
+    function: str = ""  #: name in the registry of what was called
 
 
 @dataclass(frozen=True, kw_only=True)
