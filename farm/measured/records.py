@@ -115,7 +115,7 @@ class Probe:
     source_repeats: bool | None  #: whether the source gave the same bits twice; None: not tried
     target_repeats: bool | None
     worst: Difference | None = None
-    distance_ulp: float | None = None  #: largest |target - source|, in units at the source; stands in for an oracle
+    distance_ulp: float | None = None  #: largest |target - source|, in units at the source
     function: str = ""  #: name in the registry of what was called
 
 

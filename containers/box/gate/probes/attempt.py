@@ -7,7 +7,7 @@ import torch
 
 from containers.box.gate.probes.calls import decode
 from containers.box.gate.probes.cases import Case, cotangent_for
-from containers.box.gate.probes.layouts import Placed, place
+from containers.box.gate.probes.layouts import place
 from containers.box.gate.probes.memory import BESIDE, poison
 
 Function = Callable[..., Any]
@@ -81,18 +81,19 @@ def _once(function: Function, case: Case, device: torch.device, turn: int) -> di
         "results": results,
         "others": repr([other for other in others if other is not None]),
         "changed": [names[i] for i in changed],
-        "beside": [name for name, item in zip(names, placed, strict=True) if not _intact(item)],
+        "beside": [name for name, item in zip(names, placed, strict=True) if not item.guards_intact()],
         "filled": device.type,
     }
 
 
 def _gradients(case: Case, returned: list[torch.Tensor], tensors: list[torch.Tensor]) -> list[dict[str, Any]]:
     """The arguments' gradients for a fixed gradient of every result that can go back; none: none can."""
-    back = [(i, tensor) for i, tensor in enumerate(returned) if tensor.requires_grad and tensor.is_floating_point()]
+    back = [
+        (i, tensor) for i, tensor in enumerate(returned) if tensor.requires_grad and tensor.is_floating_point()
+    ]
     if not back:
         return []
-    poisoned_by = [cotangent_for(case, i, tensor) for i, tensor in back]
-    torch.autograd.backward([tensor for _, tensor in back], poisoned_by)
+    torch.autograd.backward([t for _, t in back], [cotangent_for(case, i, t) for i, t in back])
     gradients = []
     for slot, tensor in zip(case.call.slots, tensors, strict=True):
         if slot.wants_grad and tensor.grad is not None:
@@ -136,10 +137,6 @@ def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
     # Values alone are not enough: NaN is not equal to itself, and -0 is equal to 0.
     one, other = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (tensor, before))
     return torch.equal(one, other)
-
-
-def _intact(item: Placed) -> bool:
-    return item.guards_intact()
 
 
 def _wait(device: torch.device) -> None:

@@ -2,6 +2,9 @@
 
 Definitions. Elements that the source itself left unwritten are not compared.
 - error: see `ulp.unit`; over elements where oracle and source are finite (target's error: and the target is).
+  Where the source is finite and the oracle is not, or is more than a sixteenth of its size away (but at least
+  DISPUTE units), the row's reference defines another function (often at NaN); there the target is held to the source:
+  its distance from the source counts as its error, and the source has none.
 - unequal special: one is NaN and the other is not; or one is infinite and the other is not that infinity.
   Signs of NaNs and of zeros do not count.
 - poisoned: elements of the target's results whose bytes are, in two attempts, what memory was filled with before.
@@ -20,6 +23,10 @@ from containers.box.gate.probes.cases import Case
 from containers.box.gate.probes.memory import PATTERNS
 from containers.box.gate.probes.ulp import unit, wide
 from farm.measured.records import Difference, Probe
+
+
+#: Units by which source and oracle differ at least where they do not mean the same function.
+DISPUTE = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,17 +191,15 @@ def _values(
     finite = source.isfinite() & target.isfinite() & ~left
     apart = _largest((target - source).abs() / unit(source, dtype), finite)
     sums.distance = _most(sums.distance, apart)
-    ruler, judged = source, finite
+    ruler = source
     if exact is not None and exact.shape == source.shape:
-        known = exact.isfinite() & source.isfinite() & ~left
-        judged = known & target.isfinite()
-        one = unit(exact, dtype)
-        sums.source_error = _most(sums.source_error, _largest((source - exact).abs() / one, known))
-        sums.target_error = _most(sums.target_error, _largest((target - exact).abs() / one, judged))
-        ruler = exact
-    else:
-        exact = None
-    size = torch.where(judged, (target - ruler).abs() / unit(ruler, dtype), -1.0)
+        ruler = torch.where(_undisputed(source, exact, dtype), exact, source)
+        one = unit(ruler, dtype)
+        sums.source_error = _most(
+            sums.source_error, _largest((source - ruler).abs() / one, source.isfinite() & ~left)
+        )
+        sums.target_error = _most(sums.target_error, _largest((target - ruler).abs() / one, finite))
+    size = torch.where(finite, (target - ruler).abs() / unit(ruler, dtype), -1.0)
     size = torch.where(special, math.inf, size)
     if not size.numel() or float(size.max()) <= sums.worst_size:
         return
@@ -203,10 +208,15 @@ def _values(
     sums.worst = Difference(
         output=position,
         index=at,
-        oracle=None if exact is None else float(exact[at]),
+        oracle=float(exact[at]) if exact is not None and exact.shape == source.shape else None,
         source=float(source[at]),
         target=float(target[at]),
     )
+
+
+def _undisputed(source: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    most = max(2.0**-4 / torch.finfo(dtype).eps, DISPUTE) if dtype.is_floating_point else DISPUTE
+    return exact.isfinite() & source.isfinite() & ((source - exact).abs() <= most * unit(exact, dtype))
 
 
 def _special(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

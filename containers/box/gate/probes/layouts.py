@@ -24,7 +24,7 @@ def sliced(shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides of `wider[..., :n]` where rows are 3 elements longer; None: it has only one axis."""
     if len(shape) < 2:
         return None
-    return contiguous_strides([*shape[:-1], shape[-1] + 3])[:-1] + (1,)
+    return (*contiguous_strides([*shape[:-1], shape[-1] + 3])[:-1], 1)
 
 
 def stepped(shape: Sequence[int]) -> tuple[int, ...] | None:
@@ -63,7 +63,7 @@ class Placed:
     pattern: int
 
     def guards_intact(self) -> bool:
-        """Whether nobody wrote beside the tensor. Gaps between its rows count as beside it only outside its range."""
+        """Whether nobody wrote before the tensor's first or after its last element; gaps inside do not count."""
         return not bool((self.memory[: self.start] != self.pattern).any()) and not bool(
             (self.memory[self.end :] != self.pattern).any()
         )

@@ -32,7 +32,7 @@ def edges(call: Call) -> Iterator[Case]:
 
 
 def exp_overflow(info: torch.finfo) -> float:
-    """The largest x whose exp is finite in the type: ln of its largest number, 88.7 for float32, 11.09 for float16."""
+    """The largest x whose exp is finite in the type: 88.7 for float32, 11.09 for float16."""
     return math.log(info.max)
 
 
