@@ -3,8 +3,8 @@
 Definitions. Elements that the source itself left unwritten are not compared.
 - error: see `ulp.unit`; over elements where oracle and source are finite (target's error: and the target is).
   Where the source is finite and the oracle is not, or is more than a sixteenth of its size away (but at least
-  DISPUTE units), the row's reference defines another function (often at NaN); there the target is held to the source:
-  its distance from the source counts as its error, and the source has none.
+  DISPUTE units), the row's reference defines another function (often at NaN); there the target is held to the
+  source: its distance from it counts as its error, and the source has none.
 - unequal special: one is NaN and the other is not; or one is infinite and the other is not that infinity.
   Signs of NaNs and of zeros do not count.
 - poisoned: elements of the target's results whose bytes are, in two attempts, what memory was filled with before.
@@ -23,7 +23,6 @@ from containers.box.gate.probes.cases import Case
 from containers.box.gate.probes.memory import PATTERNS
 from containers.box.gate.probes.ulp import unit, wide
 from farm.measured.records import Difference, Probe
-
 
 #: Units by which source and oracle differ at least where they do not mean the same function.
 DISPUTE = 4.0

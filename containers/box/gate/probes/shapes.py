@@ -30,14 +30,15 @@ def extents(call: Call) -> list[int]:
 
 
 def shapes(call: Call) -> Iterator[Case]:
-    """One extent changed at a time, the extents in turn; then all at once."""
-    turns = [_changes(call, extent) for extent in extents(call)]
-    several = len(turns) > 1
+    """One extent changed at a time, the extents in turn; now and then all at once, to odd ones or to even."""
+    known = extents(call)
+    turns = [_changes(call, extent) for extent in known]
+    together = iter((7, 33, 3, 6, 1)) if len(turns) > 1 else iter(())
     for group in zip_longest(*turns):
+        start = next(together, None)
+        if start is not None:
+            yield from _case(call, {old: start + 2 * i for i, old in enumerate(known)}, ProbeKind.SHAPE)
         yield from (case for case in group if case is not None)
-    if several:
-        for new in (3, 6, 33):
-            yield from _case(call, {old: new + 2 * i for i, old in enumerate(extents(call))}, ProbeKind.SHAPE)
 
 
 def empties(call: Call) -> Iterator[Case]:

@@ -15,7 +15,7 @@ from typing import Any
 #: Where `containers` and `farm` are imported from, here and in the processes.
 LIBRARIES = Path(__file__).resolve().parents[4]
 #: Settings of the parent that would change what a process imports or how pytest runs.
-_DROPPED = ("PYTHON", "PYTEST_", "COVERAGE_")
+_DROPPED = ("PYTEST_", "COVERAGE_", "PYTHONWARNINGS")
 
 
 class ProcessEnded(Exception):
@@ -127,5 +127,5 @@ class Side:
 
 def _environment(package_path: Path, given: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
-    paths = os.pathsep.join((str(LIBRARIES), str(package_path)))
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths, **given}
+    paths = [str(LIBRARIES), str(package_path), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(paths), **given}

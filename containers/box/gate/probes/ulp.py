@@ -2,8 +2,12 @@
 
 import torch
 
-#: An element is not held to finer units than those of a number this much smaller than its row's median.
-SMALL = 2.0**-4
+#: Of float32's or float64's eps: an element is not held to finer units than this times its row's median.
+SMALL = 2.0**-2
+#: The same, of float32's eps, for coarser types, whose sums are made in float32.
+SMALL_FOR_COARSE = 2.0**3
+#: Elements that a last axis has at least for its median to say something.
+ROW = 8
 
 
 def spacing(magnitude: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -22,19 +26,23 @@ def spacing(magnitude: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def unit(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The unit in which errors against `oracle` (float64, any shape) are counted.
 
-    `spacing` at the oracle's magnitude, but not below eps x SMALL x m, where m is the median magnitude of
-    the finite elements along the last axis and eps that of float32, or of `dtype` where it is finer. The floor is
-    for sums: where terms cancel, the result is small, and its error is that of the terms.
-    It leaves float16 and coarser types their own spacing down to 2^-17 of the median.
+    `spacing` at the oracle's magnitude, but not below a floor that goes by m, the median magnitude of the finite
+    elements along the last axis (of all elements, where that axis is shorter than ROW): eps x SMALL x m for
+    float32 and float64, and for coarser types 2^-23 x SMALL_FOR_COARSE x m, which leaves float16 its own spacing
+    down to m / 1000 and bfloat16 to m / 8000.
+    The floor is for sums: where terms cancel, the result is small, and its error is that of the terms.
     """
     magnitude = torch.where(oracle.isfinite(), oracle.abs(), 0.0)
     own = spacing(magnitude, dtype)
     if not dtype.is_floating_point or oracle.dim() == 0 or oracle.numel() == 0:
         return own
-    eps = min(torch.finfo(dtype).eps, torch.finfo(torch.float32).eps)
+    single = torch.finfo(torch.float32).eps
+    eps = torch.finfo(dtype).eps
+    floor = eps * SMALL if eps <= single else single * SMALL_FOR_COARSE
     finite = torch.where(oracle.isfinite(), oracle.abs(), torch.nan)
-    median = finite.nanmedian(dim=-1, keepdim=True).values.nan_to_num(0.0)
-    return torch.maximum(own, median * (SMALL * eps))
+    median = finite.nanmedian() if oracle.shape[-1] < ROW else finite.nanmedian(dim=-1, keepdim=True).values
+    median = median.nan_to_num(0.0)
+    return torch.maximum(own, median * floor)
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
