@@ -29,7 +29,7 @@ ROWS = 8
 #: Elements of a call's tensors; what is larger is made smaller first.
 MOST_ELEMENTS = 1 << 20
 #: Seconds for one variant on one side: the first call of a shape compiles and tunes.
-CASE_LIMIT_S = 90.0
+CASE_LIMIT_S = 150.0
 #: Processes of one side: each end costs a start and the compiled code of what is left.
 STARTS = 6
 
