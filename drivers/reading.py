@@ -1,6 +1,7 @@
 """Views of runs and jobs, read from the ledger and the artifact store. Changes nothing."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,18 +27,24 @@ from farm.views import (
     StatusView,
     job_view,
 )
+from workers.livelogs import GATE_PREFIX, Part, printable
 
 T = TypeVar("T")
+#: Parts of the logs of a job's running box, beyond the offsets by name; see workers.livelogs.
+Live = Callable[[Job, dict[str, int]], Sequence[Part]]
 
 
 class Reader:
     """Answers questions about runs and jobs."""
 
-    def __init__(self, *, ledger: Ledger, store: ArtifactStore, reports: Path) -> None:
-        """`reports` is the folder that holds one folder a run."""
+    def __init__(
+        self, *, ledger: Ledger, store: ArtifactStore, reports: Path, live: Live = lambda _job, _seen: ()
+    ) -> None:
+        """`reports` is the folder that holds one folder a run; `live` reads the logs of running boxes."""
         self._ledger = ledger
         self._store = store
         self._reports = reports
+        self._live = live
 
     def find_run(self, name: str | None) -> Run:
         """The run called so, or the newest when `name` is None. Raises UnknownRun."""
@@ -114,15 +121,39 @@ class Reader:
         return build_trace(self._ledger.run(job.run), job, self.evidence(job))
 
     def logs(self, job: Job) -> LogsView:
-        """The kept logs of the job's attempts, and its history when no box wrote any."""
+        """The job's history, the kept logs of its attempts, and what its running box has written so far."""
         texts = [
             f"== attempt {attempt.number}: {name}\n{self._store.get(digest).decode('utf-8', 'replace')}"
             for attempt in self._ledger.attempts(job.id)
             for name, digest in self._ledger.artifacts(job.id, attempt=attempt.number).items()
             if name.endswith(LOG)
         ]
+        texts += [
+            f"== attempt {job.attempt}: {part.name}, so far\n{'...' if part.start else ''}{part.text}"
+            for part in self._live(job, {})
+        ]
         history = [event_line(event_view(logged)) for logged in self._ledger.events(job=job.id)]
         return LogsView(job=job.id, text="\n".join(["\n".join(history), *texts]).strip() + "\n")
+
+    def follow(self, job: Job, seen: dict[str, int]) -> tuple[str, ...]:
+        """What the boxes of the job's attempt have logged beyond `seen`, as lines; brings `seen` up to date.
+
+        Of a box that has ended the rest comes from what was kept of it.
+        """
+        running = {JobState.RUNNING: "", JobState.VERIFYING: GATE_PREFIX}.get(job.state)
+        lines: list[str] = []
+        kept = self._ledger.artifacts(job.id, attempt=job.attempt) if job.attempt else {}
+        rest = [
+            Part(name=name, start=seen.get(name, 0), end=len(data), text=printable(data[seen.get(name, 0) :]))
+            for name, digest in kept.items()
+            if name.endswith(LOG) and (running is None or name.startswith(GATE_PREFIX) != (running == GATE_PREFIX))
+            for data in [self._store.get(digest)]
+        ]
+        for part in (*rest, *self._live(job, seen)):
+            if part.end > seen.get(part.name, 0):
+                lines += [f"{part.name}: {line}" for line in part.text.splitlines()]
+                seen[part.name] = part.end
+        return tuple(lines)
 
     def jobs(self, run: Run) -> tuple[Job, ...]:
         """The run's jobs."""

@@ -9,7 +9,7 @@ from drivers.cli.context import Wiring, wiring
 from drivers.cli.options import AsJson, JobName
 from drivers.cli.output import emit
 from drivers.cli.tables import job_text
-from farm.job import FINAL, WAITING, Job
+from farm.job import FINAL, WAITING, Job, JobState
 
 POLL_S = 0.5
 
@@ -34,7 +34,7 @@ def logs(
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job rests.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a job's history and the logs of its boxes."""
+    """Print a job's history and the logs of its boxes, of a running one as far as it has come."""
     wires = wiring(context)
     read = wires.service(embedded=False).read
     found = read.find_job(job)
@@ -65,13 +65,19 @@ def _follow(wires: Wiring, job: Job) -> None:
 
     read = wires.service(embedded=False).read
     after = 0
+    seen: dict[str, int] = {}
+    box = (0, 0)
     try:
         while True:
-            state = read.find_job(job.id).state
+            now = read.find_job(job.id)
+            if now.state is JobState.RUNNING and box != (now.attempt, now.transients):
+                box, seen = (now.attempt, now.transients), {}
             for logged in read.events(job, after=after):
                 typer.echo(event_line(event_view(logged)))
                 after = logged.seq
-            if state in FINAL | WAITING:
+            for line in read.follow(now, seen):
+                typer.echo(line)
+            if now.state in FINAL | WAITING:
                 return
             wires.pause(POLL_S)
     except KeyboardInterrupt:

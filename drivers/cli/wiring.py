@@ -91,6 +91,7 @@ class Machine:
         from drivers.reading import Reader
         from drivers.service import FarmService, FolderShelf, Hooks
         from farm.store import FolderStore
+        from workers.livelogs import LiveLogs
 
         state = self.settings.state
         checks: list[Callable[[], object]] = [self._need_space, self._need_engine, self._need_toolchain]
@@ -99,7 +100,10 @@ class Machine:
         return FarmService(
             ledger=self.ledger,
             reader=Reader(
-                ledger=self.ledger, store=FolderStore(self.settings.artifacts), reports=state / "reports"
+                ledger=self.ledger,
+                store=FolderStore(self.settings.artifacts),
+                reports=state / "reports",
+                live=LiveLogs(state).read,
             ),
             sources=lambda: self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),

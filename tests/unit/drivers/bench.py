@@ -16,6 +16,8 @@ from farm.recipe import Recipe
 from farm.recipes import load
 from farm.store import FolderStore
 from farm.tree import Entry, Mode, Tree
+from workers.livelogs import LiveLogs
+from workers.places import places
 
 REPO = "builtin:minigym"
 BASE = "a" * 40
@@ -36,7 +38,10 @@ class Bench:
         self.ledger = Ledger(f"sqlite:///{folder / 'ledger.db'}", clock=lambda: self.now)
         self.store = FolderStore(folder / "artifacts")
         self.nudged: list[str] = []
-        self.reader = Reader(ledger=self.ledger, store=self.store, reports=folder / "reports")
+        self.state = folder / "state"
+        self.reader = Reader(
+            ledger=self.ledger, store=self.store, reports=folder / "reports", live=LiveLogs(self.state).read
+        )
         tree = read_tree(builtin_repos()["minigym"])
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
         broken = {**tree, BROKEN_TEST: Entry(Mode.FILE, b"def (\n")}
@@ -81,6 +86,13 @@ class Bench:
         grant = self.ledger.acquire(job_id, "bench", ttl_s=60)
         assert grant is not None
         self.ledger.stay(grant.job, Change(waits=WaitsFor.BOX))
+
+    def box_writes(self, job_id: str, text: str) -> None:
+        """A line in the log of the job's running box."""
+        log = places(self.state, self.ledger.job(job_id)).out / "logs" / "A-1.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a") as file:
+            file.write(text)
 
     def accept(self, job_id: str) -> None:
         """Bring a job all the way."""

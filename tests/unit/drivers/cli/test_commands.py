@@ -229,6 +229,33 @@ def test_logs_follow_a_job_until_it_rests(farm: Command) -> None:
     assert "-> accepted" in text.splitlines()[-1]
 
 
+def test_logs_show_what_a_running_box_has_written_so_far(farm: Command) -> None:
+    run = farm.submitted("relu")
+    for state in (JobState.PREPARING, JobState.RUNNING):
+        farm.bench.advance(f"{run.id}.relu", state)
+    farm.bench.box_writes(f"{run.id}.relu", "$ trace\ncollected 8 rows\n")
+    text = farm.document(LogsView, "logs", "relu").text
+    assert "== attempt 1: A-1.log, so far\n$ trace\ncollected 8 rows" in text
+
+
+def test_logs_follow_a_box_while_it_runs_and_end_with_all_of_its_log(farm: Command) -> None:
+    run = farm.submitted("relu")
+    job = f"{run.id}.relu"
+    bench = farm.bench
+    for state in (JobState.PREPARING, JobState.RUNNING):
+        bench.advance(job, state)
+    bench.box_writes(job, "one\n")
+    kept = bench.store.put(b"one\ntwo\nthree\n")
+    farm.script = [
+        lambda: bench.box_writes(job, "two\n"),
+        lambda: bench.advance(
+            job, JobState.FAILED, Change(fault=Fault.INFRA, summary="x", artifacts={"A-1.log": kept})
+        ),
+    ]
+    lines = farm.run("logs", "relu", "-f").stdout.splitlines()
+    assert [line for line in lines if line.startswith("A-1")] == ["A-1.log: one", "A-1.log: two", "A-1.log: three"]
+
+
 def test_diagnose_of_an_accepted_job_names_its_commit(farm: Command) -> None:
     run = farm.submitted("relu")
     farm.bench.accept(f"{run.id}.relu")
