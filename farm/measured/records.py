@@ -160,4 +160,4 @@ class ConfigFact:
     bytes_least: int | None  #: least memory traffic of the op (inputs plus outputs), bytes
     problem: str | None  #: why it could not be timed
     second_reference: bool = False  #: times another implementation of the repository instead of the target
-    problem_of: str | None = None  #: whose problem: `source` or `target`; None: the measuring's
+    problem_of: str | None = None  #: `source`, `target`, or `settings` that left it out; None: the measuring's
