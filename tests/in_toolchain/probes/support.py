@@ -11,7 +11,8 @@ from containers.box.gate.probes.calls import Call, Slot, Slots, encode
 from containers.box.gate.probes.cases import Case
 from containers.box.gate.probes.compare import Attempt, from_saved, probe
 from containers.box.gate.probes.oracle import Reference, exact
-from farm.measured.records import Probe, ProbeKind
+from farm.measured.probes import judge_probes
+from farm.measured.records import Probe
 
 CPU = torch.device("cpu")
 
@@ -82,26 +83,5 @@ def probed(
 
 
 def failing(records: Iterable[Probe]) -> list[str]:
-    """Names of the probes that the gate's rule does not pass.
-
-    The source's error is the largest of its probes of a kind other than EDGE, and of the probe itself:
-    over a handful of elements the errors of two orders of one sum differ by more than half.
-    """
-    known = list(records)
-    usual = max((r.source_error_ulp or 0.0 for r in known if r.kind is not ProbeKind.EDGE), default=0.0)
-    return [r.name for r in known if not _passes(r, max(1.5 * max(usual, r.source_error_ulp or 0.0), 2.0))]
-
-
-def _passes(record: Probe, allowed: float) -> bool:
-    if record.source_raised is not None:
-        return True
-    error = record.target_error_ulp if record.target_error_ulp is not None else record.distance_ulp
-    return (
-        record.target_raised is None
-        and (error is None or error <= allowed)
-        and not record.unequal_special
-        and record.unequal_facts is None
-        and not record.poisoned
-        and not record.inputs_changed
-        and (record.target_repeats is True or record.source_repeats is not True)
-    )
+    """What the correctness gate says against the records."""
+    return [finding.reason for finding in judge_probes(records).findings]

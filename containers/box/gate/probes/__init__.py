@@ -132,9 +132,9 @@ class _Run:
         """Have the source compute a variant, then the oracle, and write the record."""
         problem = self._attempt(self._source, "source", number, until=1.0)
         source = self._result("source", number, problem)
-        if aim == _NO_TIME:
-            source = Attempt(raised=_NO_TIME)
         target = self._result("target", number, aim)
+        if _NO_TIME in (aim, problem):
+            source = target = Attempt(raised=_NO_TIME)
         oracle: dict[str, Any] = {}
         if source.raised is None and trusted.get(case.call.id, True):
             oracle = self._exact(captured, number, source)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from farm.gates import Ruling
 from farm.measured.probes import fault, judge_probes
-from farm.measured.records import Difference
+from farm.measured.records import Difference, ProbeKind
 from tests.unit.farm.measured.builders import probe
 
 
@@ -52,6 +52,23 @@ def test_a_fault_is_named(changes: dict[str, object], reason: str) -> None:
 )
 def test_what_the_source_does_as_well_is_no_fault(changes: dict[str, object]) -> None:
     assert fault(probe(**changes)) is None
+
+
+def test_without_an_oracle_the_target_is_held_to_the_source() -> None:
+    alone = {"source_error_ulp": None, "target_error_ulp": None}
+    assert fault(probe(**alone, distance_ulp=2.0)) is None
+    assert fault(probe(**alone, distance_ulp=2.5)) == "error of 2.5 ulp, no oracle for the source, 2 allowed"
+
+
+def test_the_sources_error_is_that_of_its_row_on_usual_inputs() -> None:
+    seed = probe(kind=ProbeKind.SEED, name="as captured", source_error_ulp=8.0, target_error_ulp=9.0)
+    edge = probe(kind=ProbeKind.EDGE, source_error_ulp=500.0, target_error_ulp=500.0)
+    odd = probe(kind=ProbeKind.SHAPE, name="axis 8 -> 3", source_error_ulp=1.0, target_error_ulp=12.0)
+    other = probe(key="test_other", kind=ProbeKind.SHAPE, source_error_ulp=1.0, target_error_ulp=12.0)
+    assert judge_probes([seed, edge, odd]).findings == ()
+    (finding,) = judge_probes([seed, edge, other]).findings
+    assert finding.reason.startswith("test_other, probe ")
+    assert judge_probes([seed, edge, probe(kind=ProbeKind.SHAPE, target_error_ulp=12.1)]).findings != ()
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
