@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     sys.path[:0] = [str(tree / request["package_path"]), str(tree)]
     sys.argv = ["pytest"]
     rows = Rows(request, channel, server)
-    options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", str(tree)]
+    options = ["-q", "-s", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", str(tree)]
     return int(pytest.main([*options, "-o", "addopts=", *request["tests"]], plugins=[rows]))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from containers.box.gate.timing.recorder import Recorder
 from containers.box.gate.timing.settings import Settings
 
 _LIB = Path(__file__).resolve().parents[4]
-_ERROR_BYTES = 2000
+_ERROR_BYTES = 1 << 15
 
 
 class SideProblem(Exception):
@@ -224,7 +225,8 @@ class Side:
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - _ERROR_BYTES))
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        said = f": {lines[-1]}" if lines else ""
+        telling = [line for line in lines if re.search(r"[Ee]rror|Fatal|panicked", line)]
+        said = f": {(telling or lines)[-1]}" if lines else ""
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         return SideProblem(self.role.name, f"its process ended with {how}{said}"[:500], fatal=True)
 

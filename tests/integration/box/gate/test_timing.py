@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +12,16 @@ import pytest
 
 from containers import interpose
 from containers.box.gate import timing
+from containers.box.gate.collector import LIBRARY
 from containers.box.gate.subject import Sink, Subject
+from containers.box.gate.timing.bench import COLLECTOR_LIBRARY
 from containers.box.gate.timing.recorder import CountingRecorder, Recorder
 from containers.toolchain import Toolchain
 from farm.codec import decode
 from farm.measured.records import ConfigFact, TimedCall
 from tests import cpugym
 
+ROOT = Path(__file__).resolve().parents[4]
 RELU = f"{cpugym.NATIVE}/relu.py"
 CALL = '        check_rc(library().cpu_relu(describe(x), describe(y)), "cpu_relu")\n        return y\n'
 
@@ -185,7 +189,7 @@ def test_a_crash_of_one_configuration_leaves_the_others(tmp_path: Path, toolchai
     result = time_it(cpugym.subject(tmp_path, "relu", candidate(crash)), tmp_path, toolchain)
     crashed, whole = result.facts
     assert crashed.problem_of == "target"
-    assert "signal 6" in (crashed.problem or "")
+    assert "signal 6: Fatal Python error: Aborted" in (crashed.problem or "")
     assert whole.problem is None
     assert {call.config for call in result.of_target()} == {whole.config}
 
@@ -262,6 +266,23 @@ def test_a_missing_collector_is_no_fault_of_a_side(tmp_path: Path) -> None:
     fact = json.loads(line)
     assert fact["problem_of"] is None
     assert fact["problem"].startswith("there is no collector at")
+
+
+def test_a_driver_that_does_not_load_the_collector_is_no_fault_of_a_side(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = shutil.copytree(ROOT / "containers/native/collector", tmp_path / "collector")
+    subprocess.run(["make", "install", f"PREFIX={tmp_path}"], cwd=source, check=True, capture_output=True)
+    monkeypatch.setenv(COLLECTOR_LIBRARY, str(tmp_path / "lib" / LIBRARY))
+    path = tmp_path / "timing.jsonl"
+    sink = Sink(path)
+    settings = timing.Settings(python=str(toolchain.python))
+    timing.run(cpugym.subject(tmp_path, "relu"), limit_s=60, sink=sink, settings=settings)
+    sink.close()
+    (line,) = path.read_text().splitlines()
+    fact = json.loads(line)
+    assert fact["problem"] == "device records cannot be collected: NOT_LOADED"
+    assert fact["problem_of"] is None
 
 
 @pytest.mark.parametrize("op", ["scale", "add"])
