@@ -20,6 +20,7 @@ from farm.store import FolderStore
 from workers.boxes import Boxes
 from workers.builds import Builder
 from workers.conversion import Conversion
+from workers.frozen import FrozenRecipes
 from workers.gitrepo import Git
 from workers.leaks import LeakScanner
 from workers.preparation import Preparer
@@ -42,7 +43,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         lock=state / "boxes.lock",
         most=settings.boxes.at_once or _cores(),
     )
-    recipes = config_folder() / "recipes"
+    recipes = FrozenRecipes(config_folder() / "recipes", state)
     lib = ensure_lib(state / "lib")
     packages = Mount(name="farm packages", folder=lib)
     preparer = Preparer(

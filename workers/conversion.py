@@ -29,6 +29,7 @@ from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore
 from workers.boxes import Boxes, Look, Sight
+from workers.frozen import FrozenRecipes
 from workers.landing import Landing, land
 from workers.leavings import broken, ended, keep, read_record, stages
 from workers.places import Places, jobs_folder, places
@@ -66,7 +67,7 @@ class Conversion:
         boxes: Boxes,
         preparer: Preparer,
         repositories: Repositories,
-        recipes: Path,
+        recipes: FrozenRecipes,
         lib: Path,
         state: Path,
         farm: str,
@@ -108,7 +109,7 @@ class Conversion:
 
     def executors(self, job: Job, attempt: int) -> Mapping[Stage, ExecutorKind]:
         """See Spine."""
-        recipe = load_recipe(self._recipes / self._ledger.run(job.run).recipe)
+        recipe = load_recipe(self._recipes.folder(job.run, self._ledger.run(job.run).recipe))
         return dict(recipe.executors)
 
     def _take_turn(self, job: Job) -> StepOutcome:
@@ -132,7 +133,7 @@ class Conversion:
     def _run(self, job: Job) -> StepOutcome:
         at = places(self._state, job)
         order = parse_json(at.order.read_bytes(), BoxOrder)
-        recipe = load_recipe(self._recipes / order.recipe)
+        recipe = load_recipe(self._recipes.folder(order.run, order.recipe))
         folders = self._folders(order, at.workspace, at.out, at.order)
         look = self._look(job, order, folders, RESULT, recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
@@ -181,7 +182,7 @@ class Conversion:
         at = places(self._state, job)
         run = self._ledger.run(job.run)
         order = parse_json(at.gate_order.read_bytes(), BoxOrder)
-        recipe = load_recipe(self._recipes / order.recipe)
+        recipe = load_recipe(self._recipes.folder(order.run, order.recipe))
         folders = self._folders(order, at.gate_work, at.gate_out, at.gate_order)
         look = self._look(job, order, folders, GATES, recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
@@ -263,6 +264,8 @@ class Conversion:
     def forget(self, job: Job) -> None:
         """See Spine."""
         shutil.rmtree(places(self._state, job).root.parent, ignore_errors=True)
+        if all(other.state in FINAL for other in self._ledger.jobs(run=job.run)):
+            self._recipes.forget(job.run)
 
     def reap(self, lookup: Callable[[str], Job | None]) -> int:
         """See Spine."""
@@ -295,7 +298,11 @@ class Conversion:
 
     def _folders(self, order: BoxOrder, work: Path, out: Path, order_file: Path) -> BoxFolders:
         return BoxFolders(
-            workspace=work, out=out, order=order_file, lib=self._lib, recipe=self._recipes / order.recipe
+            workspace=work,
+            out=out,
+            order=order_file,
+            lib=self._lib,
+            recipe=self._recipes.folder(order.run, order.recipe),
         )
 
     def _patch(self, job: Job) -> Patch:

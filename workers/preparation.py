@@ -18,6 +18,7 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import Recipe, load_recipe
 from farm.recipes import Conversion, load
 from farm.tree import Entry, sha256
+from workers.frozen import FrozenRecipes
 from workers.gitrepo import Git
 from workers.leaks import LeakScanner
 from workers.places import Places
@@ -47,7 +48,7 @@ class Preparer:
         *,
         repositories: Repositories,
         git: Git,
-        recipes: Path,
+        recipes: FrozenRecipes,
         toolchain: Toolchain,
         scanner: LeakScanner,
         environ: dict[str, str],
@@ -66,7 +67,7 @@ class Preparer:
 
     def subject(self, run: Run, job: Job) -> Subject:
         """The job's subject. Raises UnknownOp, UnreadableFile, RepositoryError, ConfigurationError."""
-        folder = self._recipes / run.recipe
+        folder = self._recipes.folder(run.id, run.recipe)
         written = sha256((folder / "recipe.toml").read_bytes())
         key = (run.repo, run.base, run.recipe, written, job.op)
         if key not in self._subjects:

@@ -205,7 +205,11 @@ class _Hop:
             transients=self._job.transients,
             transient_retries=self._limits.transient_retries,
         )
-        last, following = spine.executors(self._job, attempt), spine.executors(self._job, attempt + 1)
+        try:
+            last, following = spine.executors(self._job, attempt), spine.executors(self._job, attempt + 1)
+        except FarmError as error:
+            # What would decide on a further attempt cannot be read, e.g. a recipe that was broken meanwhile.
+            return Decision(after=After.FAIL, reason=f"no further attempt can be planned: {error}")
         return decide(failed.fault, counts, repeats=same_inputs(last, following))
 
     def _poisonous(self, losses: int) -> Due | None:

@@ -28,6 +28,7 @@ from farm.store import MemoryStore
 from tests.unit.recipes.cutile_rs.builders import layout
 from workers.boxes import Boxes
 from workers.conversion import Conversion
+from workers.frozen import FrozenRecipes
 from workers.gitrepo import Git
 from workers.leaks import LeakScanner
 from workers.preparation import Preparer
@@ -170,7 +171,7 @@ class Bench:
         preparer = Preparer(
             repositories=self.repositories,
             git=self.git,
-            recipes=RECIPES,
+            recipes=FrozenRecipes(RECIPES, self.state),
             toolchain=self.toolchain,
             scanner=LeakScanner(self.state / "leak-index", None, self.mounts),
             environ={},
@@ -185,7 +186,7 @@ class Bench:
             boxes=self.boxes,
             preparer=preparer,
             repositories=self.repositories,
-            recipes=RECIPES,
+            recipes=FrozenRecipes(RECIPES, self.state),
             lib=ensure_lib(self.state / "lib"),
             state=self.state,
             farm=FARM,

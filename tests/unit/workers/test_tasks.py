@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from farm.errors import EngineUnavailable, LeakFound, NoSpace, StaleFence
+from farm.errors import ConfigurationError, EngineUnavailable, LeakFound, NoSpace, StaleFence
 from farm.fault import Fault
 from farm.job import FINAL, TRANSITIONS, Accept, JobState, ParkReason
 from farm.ledger import TRACE
@@ -170,6 +170,16 @@ def test_a_defect_of_ours_is_retried_within_the_cap_and_then_fails(bench, caplog
     assert (b.job.state, b.job.fault) == (JobState.FAILED, Fault.INFRA)
     assert b.job.summary == "ZeroDivisionError: division by zero"
     assert [r.exc_info for r in caplog.records if r.levelno == logging.ERROR]
+
+
+def test_a_recipe_that_nobody_can_read_any_more_fails_the_job_with_its_own_words(bench):
+    def step(job, hold):
+        raise ConfigurationError("recipe.toml: layout.registry: it is empty")
+
+    b = bench()
+    b.spine.executors = lambda job, attempt: step(job, None)
+    b.go(Advance(to=JobState.PREPARING), step)
+    assert (b.job.state, b.job.summary) == (JobState.FAILED, "recipe.toml: layout.registry: it is empty")
 
 
 def test_a_step_that_asks_for_what_the_table_lacks_fails_like_a_defect(bench):

@@ -1,0 +1,40 @@
+"""A run's recipe as it was when the run began: what a person edits later concerns later runs."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from farm.errors import ConfigurationError
+
+
+class FrozenRecipes:
+    """Copies of recipe folders, one for each run, made when the run is first worked on here."""
+
+    def __init__(self, recipes: Path, state: Path) -> None:
+        self._recipes = recipes
+        self._frozen = state / "recipes"
+
+    def folder(self, run: str, recipe: str) -> Path:
+        """The run's own copy of the recipe's folder. Raises ConfigurationError when there is neither."""
+        frozen = self._frozen / run / recipe
+        if not frozen.exists():
+            self._freeze(self._recipes / recipe, frozen)
+        return frozen
+
+    def forget(self, run: str) -> None:
+        """Remove the run's copy: it has ended, and what is retried later begins with the recipe of then."""
+        shutil.rmtree(self._frozen / run, ignore_errors=True)
+
+    def _freeze(self, recipe: Path, frozen: Path) -> None:
+        if not recipe.is_dir():
+            raise ConfigurationError(f"the farm has no recipe {recipe.name!r} any more: there is no {recipe}")
+        frozen.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=frozen.parent, prefix=".") as partial:
+            copy = Path(partial) / recipe.name
+            shutil.copytree(recipe, copy)
+            try:
+                os.rename(copy, frozen)
+            except OSError:
+                if not frozen.exists():  # else another worker was first: its copy is as good
+                    raise
