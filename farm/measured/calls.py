@@ -1,7 +1,7 @@
 """What timed calls give away before any ratio is taken: cheats of the target, failures of the measuring. Pure.
 
 A cheat is a FAIL. What the measuring lost is INFRA, and so is anything odd in the reference, which is trusted
-code. A call whose device records are incomplete convicts nobody: only whole calls are looked at for cheats.
+code. Device records that are incomplete convict nobody: kernels and streams are looked at in whole calls alone.
 """
 
 from collections import Counter, defaultdict
@@ -32,12 +32,16 @@ def _config(config: str, calls: Sequence[TimedCall]) -> Iterator[Finding]:
         yield _infra(config, f"no device record in {empty} of {len(calls)} calls")
     if any(event.end_ns <= event.start_ns for call in calls for event in call.events):
         yield _infra(config, "a device record of no duration")
-    whole = [call for call in calls if call.events and not call.lost]
-    reference = [call for call in whole if call.reference or call.control]
-    target = [call for call in whole if not (call.reference or call.control)]
-    yield from _side(config, "the reference", reference, _infra)
-    yield from _side(config, "the target", target, _fail)
-    streams = max((len(_streams(call)) for call in reference), default=1)
+    for control in (False, True):
+        for first in (True, False):
+            # Each is a process of its own, which may have tuned its kernels otherwise.
+            side = [call for call in calls if (call.control, call.reference) == (control, first)]
+            if control or first:
+                yield from _side(config, "the control" if control else "the reference", side, _infra)
+            else:
+                yield from _side(config, "the target", side, _fail)
+    streams = max((len(_streams(call)) for call in calls if call.reference or call.control), default=1)
+    target = [call for call in calls if _whole(call) and not (call.reference or call.control)]
     spread = next((call for call in target if len(_streams(call)) > streams), None)
     if spread is not None:
         yield _fail(
@@ -53,12 +57,17 @@ def _side(config: str, who: str, side: Sequence[TimedCall], found: _Found) -> It
     late = next((call for call in side if call.late), None)
     if late is not None:
         yield found(config, f"{who} was still working after the synchronisation, {_place(late)}")
-    usual = _kernels(side[0]) if side else Counter()
-    other = next((call for call in side if _kernels(call) != usual), None)
+    whole = [call for call in side if _whole(call)]
+    usual = _kernels(whole[0]) if whole else Counter()
+    other = next((call for call in whole if _kernels(call) != usual), None)
     if other is not None:
         differences = (("more", _kernels(other) - usual), ("fewer", usual - _kernels(other)))
         listed = "; ".join(f"{word} {_listed(kernels)}" for word, kernels in differences if kernels)
         yield found(config, f"{who} does not launch the same kernels in each call, {_place(other)}: {listed}")
+
+
+def _whole(call: TimedCall) -> bool:
+    return bool(call.events) and not call.lost
 
 
 def _kernels(call: TimedCall) -> "Counter[str]":

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 from farm.measured.model import MEMCPY, MEMSET, Settings
 
-#: How kernels of torch and of the libraries that it calls are named.
+#: How kernels of torch and of the libraries that it calls are named: C++ names, mangled or not, and cuBLAS' own.
 _FRAMEWORK = re.compile(
-    r"(_ZN|void )(2at|at::|3cub|cub::|6thrust|thrust::|7cutlass|cutlass::|5flash|flash::|9pytorch)"
-    r"|_Z\d+(dot|gemv|reduce)|nvjet|cutlass|cublas|cudnn|fmha|(sm\d+|ampere|hopper|volta|turing)_|gemv|splitK"
+    r"_Z[N\d]|void |nvjet|cutlass|cublas|cudnn|fmha|(sm\d+|ampere|hopper|volta|turing)_|gemv|splitK"
 )
 #: Kernels of torch that fill or copy: as a memset and a memcpy they compute nothing.
 _FILL_OR_COPY = re.compile(r"FillFunctor|direct_copy_kernel|fill_kernel|CatArrayBatchedCopy")

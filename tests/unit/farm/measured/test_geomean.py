@@ -103,9 +103,21 @@ def test_what_goes_wrong_with_the_reference_is_no_fault_of_the_target(
     assert reason in result.summary
 
 
+def test_a_control_that_was_tuned_otherwise_is_measured_all_the_same() -> None:
+    other = changed(timing(), is_call(reference=False, control=True), events=(event("tuned_otherwise"),))
+    assert "launch" not in ruled(other).result.summary
+    late = changed(timing(), is_call(reference=False, control=True, block=2), late=1)
+    assert "the control was still working" in ruled(late).result.summary
+
+
 @pytest.mark.parametrize("changes", [{"lost": 1}, {"events": ()}, {"lost": 1, "events": (event("other"),)}])
 def test_incomplete_records_convict_nobody(changes: dict[str, object]) -> None:
     assert ruled(changed(timing(), TARGET, **changes)).result.ruling is Ruling.INFRA
+
+
+def test_a_call_that_did_nothing_and_is_wrong_is_a_cheat() -> None:
+    result = ruled(changed(timing(), TARGET, events=(), same_output=False)).result
+    assert (result.ruling, "wrong output of the target in 4 of 32" in result.summary) == (Ruling.FAIL, True)
 
 
 def test_a_cheat_is_named_though_records_were_lost_elsewhere() -> None:
