@@ -1,6 +1,7 @@
 """What the commands do, apart from words and colours. Everything it needs is handed in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -30,6 +31,12 @@ class Sources(Protocol):
     def remote_branch(self, to: str, branch: str) -> str | None:
         """The id that a branch has in a remote, or None. Raises RepositoryError, RemoteRefused."""
 
+    def keep(self) -> None:
+        """Keep what was fetched for the first time."""
+
+    def discard(self) -> None:
+        """Leave nothing of what was fetched for the first time and not kept."""
+
 
 class Shelf(Protocol):
     """The recipes that this farm has."""
@@ -50,6 +57,7 @@ class MemorySources:
 
     def __init__(self, repos: Mapping[str, Mapping[str, Mapping[str, Entry]]]) -> None:
         self._repos = repos
+        self.kept: bool | None = None  #: what was asked last; None: nothing
 
     def resolve(self, repo: str, revision: str | None) -> str:
         """See Sources."""
@@ -69,6 +77,14 @@ class MemorySources:
         if to not in self._repos:
             raise RepositoryError(f"there is no repo {to!r}; check --push-to")
         return None
+
+    def keep(self) -> None:
+        """See Sources."""
+        self.kept = True
+
+    def discard(self) -> None:
+        """See Sources."""
+        self.kept = False
 
 
 class FolderShelf:
@@ -131,11 +147,29 @@ class FarmService:
 
     def ops(self, *, repo: str, base: str | None, recipe: str) -> OpsView:
         """The ops of a target repo. Raises RepositoryError, ConfigurationError."""
-        looked = self._look(repo, base, recipe)
+        with self._tentatively():
+            looked = self._look(repo, base, recipe)
         return OpsView(repo=repo, base=looked.commit, recipe=recipe, ops=tuple(op_view(op) for op in looked.ops))
 
     def submit(self, request: SubmitRequest) -> Run:
         """Check everything, then store the run and tell the workers. Raises before anything is stored."""
+        with self._tentatively():
+            run = self._submit(request)
+        self._tell(run)
+        return run
+
+    @contextmanager
+    def _tentatively(self) -> Iterator[None]:
+        """Keep what was fetched for the first time if the block succeeds, else leave nothing of it."""
+        sources = self._sources()
+        try:
+            yield
+        except BaseException:
+            sources.discard()
+            raise
+        sources.keep()
+
+    def _submit(self, request: SubmitRequest) -> Run:
         looked = self._look(request.repo, request.base, request.recipe)
         ops = select_ops(request.ops, looked.ops)
         if not ops:
@@ -157,7 +191,6 @@ class FarmService:
         for op in ops:
             if op.problems:
                 self._hooks.say(f"{unreadable(op)}\nits job fails at once, the others go on")
-        self._tell(run)
         return run
 
     def retry(self, job: Job) -> Run:

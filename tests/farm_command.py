@@ -37,7 +37,8 @@ class FarmCommand:
         )
 
     def refused(self, *args: str, code: int, **env: str) -> str:
-        """The message of a command that has to end with `code`, without a traceback and without a run stored."""
+        """The message of a command that has to end with `code`, without a traceback, and that leaves nothing."""
+        before = self._paths()
         done = self.run(*args, "--json", **env)
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
@@ -45,7 +46,12 @@ class FarmCommand:
         assert (document["kind"], document["exit_code"]) == ("error", code)
         assert self.runs() == 0
         assert not (self.state / "run" / "service.json").exists()
+        assert self._paths() == before
         return str(document["message"])
+
+    def _paths(self) -> set[Path]:
+        """Everything in the state folder's parent, which is the test's own."""
+        return set(self.state.parent.glob("state*/**/*")) | set(self.state.parent.glob("state*"))
 
     def document(self, *args: str, code: int = 0, limit_s: float = 120) -> Any:
         """What a command prints as JSON; it has to end with `code`."""

@@ -1,18 +1,17 @@
 """Target repos: one bare mirror each in the state folder, read as trees, pushed to as branches."""
 
-import fcntl
 import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from farm.capture import read_tree
 from farm.errors import RemoteRefused, RemoteSilent, RepositoryError
 from farm.tree import Entry, Tree, tree_digest
 from workers.gitrepo import Author, Done, Git, read_commit, write_commit
+from workers.tentative import Tentative, locked
 
 _BRANCH = re.compile(r"(farm|farm-certified)(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2}")
 _REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]*([~^][0-9]*)*")
@@ -29,11 +28,14 @@ _BUILTIN_DATE_S = 1_767_225_600
 class Repositories:
     """The target repos that a state folder knows. Safe for many processes at once."""
 
-    def __init__(self, state: Path, at: Git, builtin: Mapping[str, Path]) -> None:
-        """`builtin` gives the packaged folder of each `builtin:NAME`."""
+    def __init__(
+        self, state: Path, at: Git, builtin: Mapping[str, Path], *, tentative: Tentative | None = None
+    ) -> None:
+        """`builtin` gives the packaged folder of each `builtin:NAME`; `tentative` builds what is not there yet."""
         self._state = state
         self._git = at
         self._builtin = builtin
+        self._tentative = tentative
         self._seen: set[tuple[Path, str]] = set()  # commits of mirrors; a mirror loses none
 
     def resolve(self, repo: str, revision: str | None) -> str:
@@ -66,8 +68,18 @@ class Repositories:
         mirror = self._known(repo, parent)
         key = hashlib.sha256("\0".join((tree_digest(tree), parent, message, str(when_s))).encode()).hexdigest()
         ref = f"refs/farm-commits/{key[:32]}"
-        with _locked(mirror.with_suffix(".lock")):
+        with locked(mirror.with_suffix(".lock")):
             return write_commit(self._git, mirror, ref, tree, parent, message, author, when_s)
+
+    def keep(self) -> None:
+        """Make what was fetched for the first time part of the state folder."""
+        if self._tentative is not None:
+            self._tentative.keep()
+
+    def discard(self) -> None:
+        """Forget what was fetched for the first time and not kept."""
+        if self._tentative is not None:
+            self._tentative.discard()
 
     def remote_branch(self, to: str, branch: str) -> str | None:
         """The id that a branch has in a remote now, or None. Raises RemoteSilent, RepositoryError."""
@@ -107,13 +119,26 @@ class Repositories:
         Raises RepositoryError for a path that does not exist and for an unknown built-in repo.
         """
         if repo.startswith(_BUILTIN):
-            return str((self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute())
+            return str(self._at(self._builtin_place(repo)))
         if _URL.fullmatch(repo):
             return repo
         path = Path(repo).expanduser().resolve()
         if "\0" in repo or "\n" in repo or not path.exists():
             raise RepositoryError(f"{repo!r} is neither a git URL nor a path that exists; check --repo")
         return str(path)
+
+    def _builtin_place(self, repo: str) -> Path:
+        """Where a built-in repo lies, or will."""
+        return (self._state / "builtin" / f"{self._builtin_name(repo)}.git").absolute()
+
+    def _at(self, place: Path) -> Path:
+        """Where a repo of the state folder is now."""
+        return place if self._tentative is None else self._tentative.at(place)
+
+    def _building(self, place: Path) -> Path:
+        """Where a repo of the state folder is, or is to be made."""
+        now = self._at(place)
+        return now if self._tentative is None or now.exists() else self._tentative.begin(place)
 
     def _has(self, mirror: Path, commit: str) -> bool:
         if not mirror.exists():
@@ -135,16 +160,21 @@ class Repositories:
         return mirror
 
     def _mirror(self, repo: str) -> Path:
+        return self._at(self._mirror_place(repo))
+
+    def _mirror_place(self, repo: str) -> Path:
         name = re.sub(r"[^A-Za-z0-9]+", "-", repo.rstrip("/").rsplit("/", 1)[-1]).strip("-")[:32]
-        key = hashlib.sha256(self.location(repo).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        place = str(self._builtin_place(repo)) if repo.startswith(_BUILTIN) else self.location(repo)
+        key = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         return self._state / "mirrors" / f"{name}-{key}.git"
 
     def _fetch(self, repo: str) -> Path:
-        mirror = self._mirror(repo)
-        url = self.location(repo)
-        with _locked(mirror.with_suffix(".lock")):
+        place = self._mirror_place(repo)
+        mirror = self._building(place)
+        with locked(mirror.with_suffix(".lock")):
             if repo.startswith(_BUILTIN):
                 self._materialise(repo)
+            url = self.location(repo)
             fresh = not mirror.exists()
             if fresh:
                 self._init(mirror)
@@ -202,7 +232,7 @@ class Repositories:
         name = self._builtin_name(repo)
         files = read_tree(self._builtin[name])
         tree = {path: entry for path, entry in files.items() if not _DEBRIS & set(path.split("/"))}
-        place = Path(self.location(repo))
+        place = self._building(self._builtin_place(repo))
         if not place.exists():
             self._init(place)
         message = f"{name}: the built-in target repo\n"
@@ -220,11 +250,3 @@ class Repositories:
 def _shown(repo: str) -> str:
     """A repo's name for messages, without the password that a URL may hold."""
     return re.sub(r"//[^/@\s]*@", "//", repo)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

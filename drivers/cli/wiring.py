@@ -82,9 +82,12 @@ class Machine:
         """The target repos of the state folder."""
         from workers.gitrepo import Git
         from workers.repositories import Repositories
+        from workers.tentative import Tentative
 
-        at = Git(self.settings.state / "git.config", self.environ)
-        return Repositories(self.settings.state, at, builtin_repos())
+        state = self.settings.state
+        config = state / "git.config"
+        tentative = Tentative(state, beside=(config,))
+        return Repositories(state, Git(config, self.environ), builtin_repos(), tentative=tentative)
 
     def service(self, *, embedded: bool = True) -> FarmService:
         """The service; see ServiceMaker."""

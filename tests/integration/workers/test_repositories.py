@@ -9,6 +9,7 @@ from farm.errors import RemoteRefused, RepositoryError
 from farm.tree import Entry, Mode
 from workers.gitrepo import Author, Git
 from workers.repositories import Repositories
+from workers.tentative import Tentative
 
 GitCommand = Callable[..., str]
 
@@ -61,6 +62,36 @@ def test_missing_repos_and_revisions_say_what_to_do(
     left = [path.name for path in (tmp_path / "state" / "mirrors").iterdir() if path.suffix == ".git"]
     assert len(left) == 1
     assert left[0].startswith("source-")
+
+
+@pytest.mark.parametrize("repo", ["source", "builtin:gym"])
+def test_a_repo_that_is_looked_at_tentatively_stays_only_when_it_is_kept(
+    tmp_path: Path, source: Path, gym: Path, repo: str
+) -> None:
+    state = tmp_path / "new" / "state"
+    name = repo if repo.startswith("builtin:") else str(source)
+
+    def look() -> tuple[Repositories, str]:
+        config = state / "git.config"
+        tentative = Tentative(state, beside=(config,))
+        made = Repositories(state, Git(config, os.environ), {"gym": gym}, tentative=tentative)
+        return made, made.resolve(name, None)
+
+    refused, commit = look()
+    assert refused.read_commit_tree(name, commit)
+    refused.discard()
+    assert not state.parent.exists()
+    kept, again = look()
+    kept.keep()
+    assert again == commit
+    assert kept.read_commit_tree(name, commit)
+    assert kept.resolve(name, None) == commit
+    worker = Repositories(state, Git(state / "git.config", os.environ), {"gym": gym})
+    assert worker.location(name) == kept.location(name)
+    (mirror,) = (state / "mirrors").glob("*.git")
+    assert worker.resolve(name, commit) == commit
+    assert list((state / "mirrors").glob("*.git")) == [mirror]
+    assert not list(state.glob("new-*"))
 
 
 def test_a_commit_is_read_byte_for_byte(repositories: Repositories, source: Path) -> None:

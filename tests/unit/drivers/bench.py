@@ -46,7 +46,7 @@ class Bench:
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
         broken = {**tree, BROKEN_TEST: Entry(Mode.FILE, b"def (\n")}
         hopeless = {**tree, "src/minigym/ops/cutile/__init__.py": Entry(Mode.FILE, b"def (\n")}
-        sources = MemorySources(
+        self.sources = MemorySources(
             {
                 REPO: {BASE: tree},
                 "/empty": {"e" * 40: bare},
@@ -59,7 +59,7 @@ class Bench:
         self.service = FarmService(
             ledger=self.ledger,
             reader=self.reader,
-            sources=lambda: sources,
+            sources=lambda: self.sources,
             shelf=FolderShelf(config_folder() / "recipes"),
             inventory=_ops,
             hooks=Hooks(

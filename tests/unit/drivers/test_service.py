@@ -96,6 +96,13 @@ def test_a_bad_request_leaves_nothing_behind(tmp_path: Path, wrong: SubmitReques
     assert bench.ledger.runs() == ()
     assert bench.nudged == []
     assert touched == []
+    assert bench.sources.kept is False
+
+
+def test_a_look_that_succeeds_keeps_what_it_fetched(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.service.ops(repo=REPO, base=None, recipe="cutile-rs")
+    assert bench.sources.kept is True
 
 
 def test_a_machine_that_cannot_run_jobs_refuses_before_anything_is_stored(tmp_path: Path) -> None:
