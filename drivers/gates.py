@@ -1,19 +1,24 @@
-"""`farm bundle`: what is done, apart from words."""
+"""`farm bundle`, `judge`, `accept`, `import`: what is done, apart from words."""
 
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drivers.importing import Importer, KnownBundles
 from drivers.requests import select_ops
 from farm.data import config_folder
 from farm.errors import UsageError
 from farm.job import JobState
-from farm.views import BundleSubjectView, BundleView
+from farm.views import BundleSubjectView, BundleView, ImportView, VerifyView
 
 if TYPE_CHECKING:
     from drivers.service import FarmService
     from farm.ledger import Ledger
+    from farm.measured.model import Measured
     from farm.settings import Settings
     from workers.builds import Builder
     from workers.bundles import Exhibit
@@ -33,11 +38,14 @@ class GateDesk:
         ledger: Callable[[], "Ledger"],
         repositories: Callable[[], "Repositories"],
         service: Callable[[], "FarmService"],
+        advance: Callable[[], Callable[[str], float | None]],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._repositories = repositories
         self._service = service
+        self._advance = advance
+        self._known = KnownBundles(settings.state / "bundles")
 
     def bundle_landed(
         self, ops: str, *, repo: str, base: str | None, recipe: str, folder: Path, say: Say
@@ -45,7 +53,7 @@ class GateDesk:
         """Write a bundle of implementations that the target repo holds. Raises FarmError."""
         commit = self._repositories().resolve(repo, base)
         exhibits = self._exhibits()
-        read = exhibits.read(recipe, repo, commit)
+        read = exhibits.read(self._recipe(recipe), repo, commit)
         landed = tuple(op for op in read.ops if op.landed)
         names = [op.name for op in landed] if ops == "all" else [op.name for op in select_ops(ops, read.ops)]
         return self._write(read, exhibits.landed(read, repo, commit, names, say), folder)
@@ -54,6 +62,7 @@ class GateDesk:
         """Write a bundle of a job, or of a run's jobs that wait for a GPU. Raises FarmError."""
         from farm.store import FolderStore
         from workers.exhibits import of_job
+        from workers.frozen import FrozenRecipes
 
         ledger = self._ledger()
         jobs = [job for job in ledger.jobs(run=name) if job.state is JobState.AWAITING_GPU]
@@ -62,9 +71,54 @@ class GateDesk:
                 raise UsageError(f"no job of {name} waits for a GPU; see farm status {name}")
             jobs = [self._service().read.find_job(name)]
         run = ledger.run(jobs[0].run)
-        read = self._exhibits().read(run.recipe, run.repo, run.base)
+        frozen = FrozenRecipes(config_folder() / "recipes", self._settings.state)
+        read = self._exhibits().read(frozen.folder(run.id, run.recipe), run.repo, run.base)
         store = FolderStore(self._settings.artifacts)
         return self._write(read, tuple(of_job(ledger, store, read, job) for job in jobs), folder)
+
+    def take(self, folders: Sequence[Path], bundles: Sequence[Path]) -> tuple[ImportView, "tuple[Measured, ...]"]:
+        """Import results folders, see Importer.take."""
+        from farm.store import FolderStore
+
+        importer = Importer(
+            known=self._known,
+            ledger=self._ledger,
+            store=lambda: FolderStore(self._settings.artifacts),
+            advance=self._advance,
+            pause=time.sleep,
+        )
+        return importer.take(folders, bundles)
+
+    def pictures(self, measured: "Sequence[Measured]") -> tuple[str, str]:
+        """A Markdown table and an SVG chart of rulings."""
+        from farm.measured.chart import bar_chart, table
+
+        return table(measured), bar_chart(measured, title="Speedup of the target implementations")
+
+    def run(self, bundle: Path, results: Path, words: Sequence[str]) -> int:
+        """Run a bundle's gates on this machine; the runner's exit code. Its lines go to stderr."""
+        program = [sys.executable, str(bundle / "run"), "-o", str(results), *words]
+        return subprocess.run(program, stdout=sys.stderr, check=False).returncode
+
+    def verify(self, what: str, *, repo: str, evidence: Path | None, out: Path | None) -> VerifyView:
+        """Repeat the decision of a commit, or of an evidence in a folder; `out` gets a commit's evidence."""
+        from drivers.verifying import verify_commit, verify_folder, write_files
+        from farm.recipe import load_recipe
+        from farm.recipes import Conversion, load
+        from farm.store import FolderStore
+
+        if Path(what).is_dir():
+            return verify_folder(Path(what))
+
+        def conversion(name: str) -> Conversion:
+            recipe = load_recipe(self._recipe(name))
+            return load(recipe.conversion, recipe.layout)
+
+        store = FolderStore(self._settings.artifacts)
+        view, files = verify_commit(self._repositories(), conversion, repo, what, store=store, folder=evidence)
+        if out is not None:
+            write_files(files, out)
+        return view
 
     def _write(self, read: "Read", exhibits: tuple["Exhibit", ...], folder: Path) -> BundleView:
         from containers import toolchain
@@ -82,6 +136,7 @@ class GateDesk:
         )
         bundle = writer.bundle(exhibits, farm=farm_version(), collector=collector)
         writer.write(bundle, folder)
+        self._known.add(bundle)
         return BundleView(
             folder=str(folder),
             digest=bundle.digest,
@@ -93,12 +148,16 @@ class GateDesk:
             ),
         )
 
+    def _recipe(self, name: str) -> Path:
+        from drivers.service import FolderShelf
+
+        return FolderShelf(config_folder() / "recipes").folder(name)
+
     def _exhibits(self) -> "Exhibits":
         from workers.exhibits import Exhibits
 
         return Exhibits(
             repositories=self._repositories(),
-            recipes=config_folder() / "recipes",
             builder=self._builder,
             gpu=self._settings.gpu,
         )

@@ -61,7 +61,7 @@ def decide(
 
 
 def with_measured(report: GateReport, measured: Measured) -> GateReport:
-    """The report with what the raw records say in it; a certified pass stays unless it was measured to fail."""
+    """The report with what the raw records say in it; a certified pass stays where measuring left a gate open."""
     results = _results(report, measured)
     return replace(report, gates=tuple(results[gate] for gate in GateName if gate in results))
 
@@ -72,7 +72,7 @@ def _results(report: GateReport, measured: Measured | None) -> dict[GateName, Ga
         known = results.get(result.gate)
         certified = known is not None and (known.ruling, known.basis) == (Ruling.PASS, Basis.CERTIFIED)
         refused = known is not None and known.ruling is Ruling.FAIL
-        keep = result.ruling is Ruling.NOT_RUN or certified or refused
+        keep = result.ruling is Ruling.NOT_RUN or (certified and result.ruling is not Ruling.PASS) or refused
         if result.ruling is Ruling.FAIL or not keep:
             results[result.gate] = result
     return results

@@ -159,6 +159,14 @@ def verify(
     return Verified(problems=tuple(problems), decision=decision, measured=measured)
 
 
+def read_document(kind: type[T], files: Mapping[str, bytes], name: str) -> T | None:
+    """A document of an evidence, believed in nothing; None when it cannot be read."""
+    try:
+        return _read(kind, files, name)
+    except _Unreadable:
+        return None
+
+
 class _Unreadable(ValueError):
     """A file whose digest is right and whose content is not."""
 

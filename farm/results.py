@@ -8,23 +8,18 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from farm.codec import CodecError, decode
 from farm.errors import BundleRefused
-from farm.measured import records
 from farm.measured.records import Collected, ConfigFact, Probe, RowRun, TimedCall
 
 RESULTS = "results.json"
 SCHEMA = 1
 Record = Collected | RowRun | Probe | ConfigFact | TimedCall
-_KINDS: dict[str, type[Any]] = {
-    name: getattr(records, name) for name in ("Collected", "RowRun", "Probe", "ConfigFact", "TimedCall")
-}
 
 
 class Ended(StrEnum):
@@ -86,12 +81,7 @@ class Gathered:
     """Results with their records, checked against their digests."""
 
     results: Results
-    records: tuple[Record, ...]
-    parts: dict[tuple[str, str], PartRun] = field(default_factory=dict)  #: by subject and part
-
-    def of(self, subject: str) -> tuple[Record, ...]:
-        """The records of one subject."""
-        return tuple(record for record in self.records if record.subject == subject)
+    parts: dict[tuple[str, str], tuple[Record, ...]]  #: by subject and part; those that have records
 
 
 def parse_results(data: bytes) -> Results:
@@ -114,9 +104,11 @@ def read_results(folder: Path) -> Gathered:
     return gathered(results, lambda name: (folder / name).read_bytes())
 
 
-def gathered(results: Results, read: Any) -> Gathered:
+def gathered(results: Results, read: Callable[[str], bytes]) -> Gathered:
     """Results with the records of files that `read` gives by name. Raises BundleRefused."""
-    found: list[Record] = []
+    from farm.measured.reading import read_records  # with numpy, which most commands do without
+
+    found: dict[tuple[str, str], tuple[Record, ...]] = {}
     files: dict[str, bytes] = {}
     for part in results.parts:
         if part.file is None:
@@ -131,52 +123,23 @@ def gathered(results: Results, read: Any) -> Gathered:
             what = f"the records of {part.subject} {part.part} are not as written"
             raise BundleRefused(f"{part.file} was changed: {what}; copy it again")
         try:
-            lines = gzip.decompress(stretch).splitlines()
-            own = [parse_record(line) for line in lines]
-        except (CodecError, OSError, EOFError, zlib.error, ValueError) as error:
+            own = list(read_records(gzip.decompress(stretch).decode().splitlines()))
+        except (OSError, EOFError, zlib.error, ValueError) as error:
             raise BundleRefused(f"{part.file}: {part.subject} {part.part} cannot be read: {error}") from error
         if len(own) != part.records or any(record.subject != part.subject for record in own):
             raise BundleRefused(f"{part.file}: {part.subject} {part.part} holds other records than it says")
-        found += own
-    return Gathered(
-        results=results,
-        records=tuple(found),
-        parts={(part.subject, part.part): part for part in results.parts},
-    )
-
-
-def parse_record(line: bytes) -> Record:
-    """One line of a record file. Raises CodecError, ValueError."""
-    table = json.loads(line)
-    kind = _KINDS.get(table.pop("record", "")) if isinstance(table, dict) else None
-    if kind is None:
-        raise CodecError("a line that is no record")
-    record: Record = decode(kind, table)
-    return record
+        found[part.subject, part.part] = tuple(own)
+    return Gathered(results=results, parts=found)
 
 
 def merged(runs: Iterable[Gathered]) -> Iterator[Record]:
     """Records of several runs of one bundle: of each subject and part the latest run that came to its end."""
-    chosen: dict[tuple[str, str], tuple[bool, float, Gathered]] = {}
-    everything = list(runs)
-    for run in everything:
-        for key, part in run.parts.items():
-            if part.file is None:
-                continue
+    chosen: dict[tuple[str, str], tuple[tuple[bool, float], Gathered]] = {}
+    for run in runs:
+        for part in run.results.parts:
             rank = (part.ended is Ended.DONE, run.results.ended_at)
-            if key not in chosen or rank > chosen[key][:2]:
-                chosen[key] = (*rank, run)
+            key = (part.subject, part.part)
+            if part.file is not None and (key not in chosen or rank > chosen[key][0]):
+                chosen[key] = (rank, run)
     for key in sorted(chosen):
-        yield from records_of_part(chosen[key][2], *key)
-
-
-def records_of_part(run: Gathered, subject: str, part: str) -> Iterator[Record]:
-    """The records of one part."""
-    start = 0
-    for other in run.results.parts:
-        if other.file is None:
-            continue
-        if (other.subject, other.part) == (subject, part):
-            yield from run.records[start : start + other.records]
-            return
-        start += other.records
+        yield from chosen[key][1].parts[key]

@@ -245,6 +245,52 @@ class BundleView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportedView:
+    """What the raw records of one implementation say, on one kind of machine."""
+
+    subject: str  #: job id, or `judge.<op>`
+    op: str
+    gpu: str  #: the device's name
+    passed: bool  #: all three gates
+    gates: tuple[GateResult, ...]
+    rows_expected: int  #: of the source backend
+    rows_collected: int  #: of those, by the target backend
+    low: float | None  #: speedup, 95 % interval; None: not measured
+    ratio: float | None
+    high: float | None
+    flags: int  #: things that decide nothing and that a person should look at
+    state: JobState | None  #: of the job after the import; None: it is no job of this farm
+    summary: str | None  #: the job's, one sentence
+    commit: str | None
+    branch: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportView:
+    """`farm import`."""
+
+    subjects: tuple[ImportedView, ...]
+    incomplete: tuple[str, ...]  #: parts that did not come to their end, with the reason
+    notes: tuple[str, ...]  #: what the runner said about the machine
+    exit_code: int  #: 0 all passed (jobs: landed), 4 something failed, 3 something is still open
+    kind: Literal["import"] = "import"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyView:
+    """`farm verify`."""
+
+    what: str  #: full commit id, or the folder
+    proven: bool  #: the decision to land follows from the evidence, and nothing of it was altered
+    decision: str  #: what follows from the evidence, as recomputed
+    problems: tuple[str, ...]  #: why it proves nothing: `file: what`
+    gates: tuple[GateResult, ...]  #: as recomputed from raw records; empty without such
+    kind: Literal["verify"] = "verify"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
 class ErrorView:
     """On stdout in place of the document, when a command with --json cannot do its work."""
 
@@ -270,6 +316,8 @@ DOCUMENTS = (
     ServiceView,
     ToolchainView,
     BundleView,
+    ImportView,
+    VerifyView,
     ErrorView,
 )
 

@@ -29,9 +29,11 @@ from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore
 from workers.boxes import Boxes, Look, Sight
+from workers.evidence import EVIDENCE, keep_evidence
 from workers.frozen import FrozenRecipes
 from workers.landing import Landing, land
 from workers.leavings import broken, ended, keep, read_record, stages
+from workers.measuring import case, conclude, unruled
 from workers.places import Places, jobs_folder, places
 from workers.preparation import Preparer, make_out
 from workers.repositories import Repositories
@@ -101,7 +103,8 @@ class Conversion:
             case JobState.LANDING:
                 return self._land(job, hold)
             case JobState.AWAITING_GPU:
-                return Wait(after_s=WAITING_S)
+                came = unruled(self._ledger.artifacts(job.id, attempt=job.attempt))
+                return Advance(to=JobState.VERIFYING) if came else Wait(after_s=WAITING_S)
             case JobState.PARKED:
                 return self._unpark(job)
             case JobState.ACCEPTED | JobState.FAILED | JobState.CANCELLED:
@@ -179,6 +182,9 @@ class Conversion:
         return Advance(to=JobState.VERIFYING)
 
     def _verify(self, job: Job) -> StepOutcome:
+        known = self._ledger.artifacts(job.id, attempt=job.attempt)
+        if unruled(known):
+            return self._conclude(job, known)
         at = places(self._state, job)
         run = self._ledger.run(job.run)
         order = parse_json(at.gate_order.read_bytes(), BoxOrder)
@@ -210,11 +216,36 @@ class Conversion:
             case Judgement.REJECT | Judgement.REPEAT:
                 return Failed(fault=decision.fault or Fault.KERNEL, summary=decision.reason, notes=notes)
 
+    def _conclude(self, job: Job, artifacts: Mapping[str, str]) -> StepOutcome:
+        run = self._ledger.run(job.run)
+        return conclude(
+            self._store,
+            artifacts,
+            job.id,
+            patch_sha256=self._patch(job).digest,
+            accept=run.accept,
+            certifiable=load_recipe(self._recipes.folder(run.id, run.recipe)).gates.certifiable,
+        )
+
     def _land(self, job: Job, hold: Hold) -> StepOutcome:
         run = self._ledger.run(job.run)
         subject = self._preparer.subject(run, job)
         artifacts = self._ledger.artifacts(job.id, attempt=job.attempt)
         report = parse_json(self._store.get(artifacts[GATES]), GateReport)
+        patch = self._patch(job)
+        evidence = keep_evidence(
+            self._store,
+            op=job.op,
+            recipe=run.recipe,
+            base=run.base,
+            bare=subject.bare.tree,
+            patch=patch,
+            accept=run.accept,
+            certifiable=subject.recipe.gates.certifiable,
+            report=report,
+            versions=self._versions,
+            case=case(self._store, artifacts, job.id),
+        )
         landing = Landing(
             run=run.id,
             job=job.id,
@@ -227,16 +258,21 @@ class Conversion:
             base=run.base,
             accept=run.accept,
             gates=report.gates,
-            evidence_sha256=artifacts[GATES],
+            evidence_sha256=evidence,
             versions=self._versions,
             when_s=int(run.created_at),
         )
         hold.check()
         try:
-            landed = land(self._repositories, landing, subject.bare.tree, self._patch(job))
+            landed = land(self._repositories, landing, subject.bare.tree, patch)
         except (RemoteRefused, RepositoryError) as error:
             return _not_taken(places(self._state, job), error)
-        notes = Notes(commit=landed.commit, branch=landed.branch, summary=f"landed on {landed.branch}")
+        notes = Notes(
+            artifacts={EVIDENCE: evidence},
+            commit=landed.commit,
+            branch=landed.branch,
+            summary=f"landed on {landed.branch}",
+        )
         return Advance(to=JobState.ACCEPTED, notes=notes)
 
     def _unpark(self, job: Job) -> StepOutcome:

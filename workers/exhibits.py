@@ -44,17 +44,13 @@ class Read(NamedTuple):
 class Exhibits:
     """Finds what a bundle is made of."""
 
-    def __init__(
-        self, *, repositories: Repositories, recipes: Path, builder: Callable[[], Builder], gpu: str
-    ) -> None:
+    def __init__(self, *, repositories: Repositories, builder: Callable[[], Builder], gpu: str) -> None:
         self._repositories = repositories
-        self._recipes = recipes
         self._builder = builder
         self._gpu = gpu
 
-    def read(self, recipe: str, repo: str, base: str) -> Read:
-        """The target repo at a full commit id, read with a recipe."""
-        folder = self._recipes / recipe
+    def read(self, folder: Path, repo: str, base: str) -> Read:
+        """The target repo at a full commit id, read with the recipe of a folder."""
         loaded = load_recipe(folder)
         conversion = load(loaded.conversion, loaded.layout)
         tree = self._repositories.read_commit_tree(repo, base)

@@ -63,6 +63,10 @@ class Repositories:
         mirror = self._known(repo, commit)
         return read_commit(self._git, mirror, commit)
 
+    def read_commit_text(self, repo: str, commit: str) -> str:
+        """A commit as git writes it: header lines, an empty line, the message."""
+        return self._git.must(self._known(repo, commit), "cat-file", "commit", commit).decode("utf-8", "replace")
+
     def write_commit(self, repo: str, tree: Tree, parent: str, message: str, author: Author, when_s: int) -> str:
         """Write a commit with this tree to the mirror, from bytes; equal inputs give an equal id."""
         mirror = self._known(repo, parent)

@@ -8,8 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from farm.gates import Ruling
 from farm.job import JobState, WaitsFor
-from farm.views import DoctorView, JobDetailView, JobView, OpsView, RunView, StatusView
+from farm.views import DoctorView, ImportView, JobDetailView, JobView, OpsView, RunView, StatusView
 
 
 def state_style(state: JobState) -> str:
@@ -53,6 +54,30 @@ def _tally(run: RunView) -> str:
     words = [f"{number} {state}" for state, number in run.counts.items()]
     idle = sum(job.waits_for is WaitsFor.BOX for job in run.jobs)
     return ", ".join(words) + (f" ({idle} wait for a box)" if idle else "")
+
+
+def import_table(view: ImportView) -> RenderableType:
+    """What the raw records of results say: one row an implementation and kind of machine."""
+    table = _table("implementation", "gpu", "correctness", "executed", "geomean", "speedup", "job", "why")
+    for row in view.subjects:
+        words = [Text(gate.ruling.value, style=_RULED[gate.ruling]) for gate in row.gates]
+        speed = "" if row.ratio is None else f"{row.ratio:.3f} [{row.low or 0.0:.3f}, {row.high or 0.0:.3f}]"
+        reasons = [f"{gate.gate.value}: {gate.summary}" for gate in row.gates if gate.ruling is not Ruling.PASS]
+        state = "" if row.state is None else row.state.value
+        commit = f" {row.commit[:12]}" if row.commit else ""
+        why = Text("; ".join(reasons))
+        table.add_row(row.subject, Text(row.gpu), *words, speed, Text(f"{state}{commit}"), why)
+    lines = [f"did not end: {sentence}" for sentence in view.incomplete]
+    return Group(table, Text("\n".join([*lines, *view.notes])))
+
+
+_RULED = {
+    Ruling.PASS: "green",
+    Ruling.FAIL: "red",
+    Ruling.AMBIGUOUS: "yellow",
+    Ruling.INFRA: "yellow",
+    Ruling.NOT_RUN: "dim",
+}
 
 
 def status_table(view: StatusView) -> RenderableType:

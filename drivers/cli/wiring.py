@@ -130,6 +130,7 @@ class Machine:
             ledger=lambda: self.ledger,
             repositories=lambda: self.repositories,
             service=lambda: self.service(embedded=False),
+            advance=self.advance,
         )
 
     def advance(self) -> Callable[[str], float | None]:

@@ -1,5 +1,6 @@
 """Transitions: one UPDATE each, guarded by state and fence."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -75,6 +76,27 @@ class Moves(Part):
             note_wait(connection, job.id, change.waits, now + change.after_s)
             _keep(connection, job, job.attempt, change)
             log_events(connection, at=now, run=job.run, job=job.id, attempt=job.attempt, events=change.events)
+
+    def supply(self, job: Job, artifacts: Mapping[str, str]) -> bool:
+        """Give a job that waits for a GPU what came for it, and let its next step be due now.
+
+        Needs no lease, as the wish to cancel does not: the step decides what follows. False, and nothing is
+        written, when the job does not wait for a GPU any more or is in another attempt.
+        """
+        now, table = self._clock(), schema.jobs
+        with self._database.write() as connection:
+            done = connection.execute(
+                update(table)
+                .where(
+                    table.c.id == job.id,
+                    table.c.state == JobState.AWAITING_GPU.value,
+                    table.c.attempt == job.attempt,
+                )
+                .values(poll_at=now, nudged_at=0.0)
+            )
+            if done.rowcount == 1:
+                _keep(connection, job, job.attempt, Change(artifacts=artifacts))
+        return done.rowcount == 1
 
 
 def check_transition(job: Job, to: JobState, change: Change) -> None:
