@@ -245,7 +245,10 @@ class Repositories:
     def _words(self, repo: str, done: Done) -> str:
         lines = [*done.out.decode("utf-8", "replace").splitlines(), *done.err.splitlines()]
         said = [
-            line.removeprefix("fatal: ").strip() for line in lines if line.startswith(("!", "fatal:", "remote:"))
+            # Of a refused ref, `!<tab>refs<tab>why`, the reason alone.
+            line.rsplit("\t", 1)[-1].removeprefix("fatal: ").removeprefix("error: ").strip()
+            for line in lines
+            if line.startswith(("!", "fatal:", "remote:", "error:")) and "failed to push some refs" not in line
         ]
         text = "; ".join(said or lines) or f"git ended with {done.status}"
         return text.replace(self.location(repo), _shown(repo))

@@ -259,7 +259,7 @@ class DockerEngine:
 def _advice(reason: str, host: str | None) -> str:
     """What to do about an engine that cannot be reached for this reason; `host` is DOCKER_HOST."""
     if host is not None:
-        return "correct or unset DOCKER_HOST, or install Docker (apt install docker.io) and start it"
+        return "correct or unset DOCKER_HOST, or install Docker (apt install docker.io)"
     if "Permission denied" in reason:
         return "be root, or join the group of the socket: sudo usermod -aG docker $USER, then log in again"
     if "Connection refused" in reason:

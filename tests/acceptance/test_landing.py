@@ -45,6 +45,8 @@ def test_the_branch_holds_the_bare_base_plus_the_six_files(landed: Landed, tmp_p
     assert {path for path in after.keys() | start.keys() if after.get(path) != start.get(path)} == SIX
     assert {after[path].mode for path in SIX} == {Mode.FILE}
     assert next(op for op in inventory(after, layout()) if op.name == "relu").landed
+    rust = [after[path].data for path in SIX if path.endswith(("kernel.rs", "ffi.rs"))]
+    assert [data.splitlines()[0] for data in rust] == [b"// SPDX-License-Identifier: MIT"] * 2
 
 
 def test_the_commit_says_what_it_rests_on(landed: Landed) -> None:

@@ -574,6 +574,36 @@ def test_a_remote_that_comes_back_gets_the_commit_without_another_conversion(ben
     assert len(b.engine.started) == 2
 
 
+def test_a_second_run_replaces_the_branch_that_the_first_one_left(bench, tmp_path: Path, git: GitCommand) -> None:
+    repo = own_repo(tmp_path / "repo", git)
+    b = bench(repo=str(repo))
+    first = b.go(JobState.ACCEPTED)
+    (repo / "NOTES").write_text("more\n")
+    git(repo, "add", "NOTES")
+    git(repo, "commit", "-q", "-m", "the base moves on")
+    base = b.repositories.resolve(str(repo), None)
+    run = b.ledger.submit(
+        recipe="cutile-rs",
+        repo=str(repo),
+        push_to=None,
+        base=base,
+        accept=Accept.CERTIFIED,
+        attempts=2,
+        ops=["relu"],
+    )
+    b.id = f"{run.id}.relu"
+    b.engine.started.clear()
+    second = b.go(JobState.ACCEPTED)
+    assert second.branch == first.branch
+    assert git(repo, "rev-parse", second.branch) == second.commit != first.commit
+    assert git(repo, "rev-parse", f"{second.commit}^") == base
+    assert git(repo, "rev-list", "--count", f"main..{second.branch}") == "1"
+    assert git(
+        repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/farm*", "refs/heads/farm-certified"
+    ) == ("farm-certified/cutile-rs/relu")
+    assert git(repo, "rev-parse", "main") == base
+
+
 def test_a_worker_that_lost_its_lease_pushes_nothing(bench, git: GitCommand) -> None:
     b = bench()
     job = b.go(JobState.LANDING)

@@ -1,5 +1,11 @@
 import os
-from collections.abc import Callable
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -211,6 +217,76 @@ def test_a_remote_that_refuses_is_quoted(repositories: Repositories, source: Pat
         repositories.push(str(source), base, "farm/cutile-rs/relu", None, None)
     with pytest.raises(RemoteRefused, match="does not answer"):
         repositories.push(str(source), base, "farm/cutile-rs/relu", str(tmp_path / "gym"), None)
+
+
+@pytest.fixture
+def served(source: Path) -> Iterator[str]:
+    """The target repo behind a git server that takes no pushes; its URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    where = ("--listen=127.0.0.1", f"--port={port}", f"--base-path={source.parent}")
+    command = ["git", "daemon", "--export-all", *where]
+    # Its child serves; both are in a group of their own, so that both end.
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        end = time.monotonic() + 20
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                assert server.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        yield f"git://127.0.0.1:{port}/{source.name}"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=20)
+
+
+def test_a_server_that_takes_no_pushes_is_read_from_and_named_when_it_refuses(
+    repositories: Repositories, source: Path, git: GitCommand, served: str
+) -> None:
+    base = repositories.resolve(served, None)
+    assert base == git(source, "rev-parse", "trunk")
+    commit = repositories.write_commit(served, {}, base, "x", Author(), 1)
+    with pytest.raises(RemoteRefused, match=r"did not take 'farm/cutile-rs/relu'.*give --push-to"):
+        repositories.push(served, commit, "farm/cutile-rs/relu", None, None)
+    assert git(source, "for-each-ref", "refs/heads/farm") == ""
+
+
+def test_a_folder_that_the_pushing_user_may_not_write_is_named_when_it_refuses(gym: Path, git: GitCommand) -> None:
+    """Root may write everywhere: as root, git runs as somebody else from the moment when it pushes."""
+    with tempfile.TemporaryDirectory(prefix="tf-remote-") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        remote = place / "remote.git"
+        remote.mkdir()
+        git(remote, "init", "-q", "--bare", "-b", "main")
+        environ = dict(os.environ)
+        if os.geteuid() == 0:
+            program = shutil.which("git")
+            (place / "bin").mkdir()
+            other = place / "bin" / "git"
+            other.write_text(f'#!/bin/sh\nexec setpriv --reuid=65534 --clear-groups {program} "$@"\n')
+            other.chmod(0o755)
+            environ["PATH"] = f"{other.parent}:{environ['PATH']}"
+        else:
+            for folder in (remote, *(path for path in remote.rglob("*") if path.is_dir())):
+                folder.chmod(0o555)
+        state = place / "state"
+        own = Repositories(state, Git(state / "git.config", os.environ), {"gym": gym})
+        base = own.resolve("builtin:gym", None)
+        (state / "git.config").chmod(0o644)
+        pushing = Repositories(state, Git(state / "git.config", environ), {"gym": gym})
+        with pytest.raises(
+            RemoteRefused, match=r"unable to create temporary object.*check its permissions or give --push-to"
+        ):
+            pushing.push("builtin:gym", base, "farm/cutile-rs/op", str(remote), None)
+        assert git(remote, "for-each-ref") == ""
+        for folder in (remote, *(path for path in remote.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
 
 
 def test_a_built_in_repo_is_the_same_commit_each_time_and_takes_branches(

@@ -13,6 +13,7 @@ from farm.recipes.cutile_rs.host.exports import make_exports
 from farm.recipes.cutile_rs.host.ffi import write_ffi
 from farm.recipes.cutile_rs.host.wrapper import write_wrapper
 from farm.recipes.cutile_rs.inventory import test_files
+from farm.recipes.cutile_rs.license import rust_header
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.registration import add_import, add_module
 from farm.recipes.cutile_rs.syntax import read_source
@@ -51,7 +52,7 @@ def _write(op: Op, tree: Tree, package: Package, analysis: Analysis, plan: Kerne
     registration, modules = package.path(layout.registration), package.path(layout.modules)
     files = {
         f"{folder}/kernel.rs": plan.source.encode(),
-        f"{folder}/ffi.rs": write_ffi(plan, exports, _rust_header(tree, op)).encode(),
+        f"{folder}/ffi.rs": write_ffi(plan, exports, rust_header(tree, op)).encode(),
         f"{package.target_folder}/{op.name}.py": wrapper.text.encode("utf-8", "surrogateescape"),
         registration: add_import(read_source(tree, registration), op.name, layout.target),
         modules: add_module(read_bytes(tree, modules), op.name, package),
@@ -70,17 +71,6 @@ def read_bytes(tree: Tree, path: str) -> bytes:
     if path not in tree:
         raise RepositoryError(f"the repository has no {path}")
     return tree[path].data
-
-
-def _rust_header(tree: Tree, op: Op) -> str:
-    """The license lines of the reference as Rust comments."""
-    lines = tree[op.source_files[0]].data.decode("utf-8", "surrogateescape").splitlines()
-    header = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        header.append("//" + line[1:])
-    return "\n".join(header) if any("SPDX" in line or "opyright" in line for line in header) else ""
 
 
 def _not_python(files: Mapping[str, bytes]) -> Iterator[Finding]:

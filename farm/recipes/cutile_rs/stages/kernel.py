@@ -1,7 +1,7 @@
 """Stage B: translate, check the rule on outputs, compile every signature, compare its Tile IR."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from farm.pipeline.stage import Finding, Reply, ValidatorExit, Verdict
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.instantiate import NotInstantiable, entry_for, request
 from farm.recipes.cutile_rs.kernel import translate
+from farm.recipes.cutile_rs.license import licensed
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
 from farm.recipes.cutile_rs.stages.tools import (
@@ -58,7 +59,7 @@ def write_kernel(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
         fault = translation.fault or Fault.UNSUPPORTED
         summary = f"not translated: {place(translation.findings[0])}"
         return blocked(Verdict.BLOCKED, Owner.KERNEL, fault, translation.findings, summary)
-    plan = translation.plan
+    plan = replace(translation.plan, source=licensed(translation.plan.source, tree, op))
     folder = find_package(tree, layout).target_folder
     path = io.workspace / folder / f"{op.name}_kernel" / "kernel.rs"
     path.parent.mkdir(parents=True, exist_ok=True)
