@@ -29,8 +29,9 @@ engine:
 $(REQUIRED): requirements.lock pyproject.toml
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.lock)"
-	@$(BIN)/uv pip install -q --python $(BIN)/python -r requirements.lock
+	@$(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -r requirements.lock
 	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q farm workers containers drivers
 	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/requirements-* && touch $@
 
 toolchain: $(REQUIRED)
