@@ -9,7 +9,7 @@ from containers.engine import BoxSpec
 from containers.engine.fake_engine import FakeEngine, FakeExit
 from containers.lib import ensure_lib
 from containers.spec import BoxSettings
-from containers.toolchain import Record, Toolchain
+from containers.toolchain import Toolchain
 from farm import crate
 from farm.capture import read_tree
 from farm.codec import decode, encode
@@ -25,6 +25,7 @@ from farm.recipes.cutile_rs.syntax import read_source
 from farm.recipes.cutile_rs.testfile import add_backend
 from farm.settings import Limits, Settings, Worker
 from farm.store import MemoryStore
+from tests import builders
 from tests.unit.recipes.cutile_rs.builders import layout
 from workers.boxes import Boxes
 from workers.conversion import Conversion
@@ -231,6 +232,6 @@ class Bench:
 
 
 def _toolchain(root: Path) -> Toolchain:
-    (root / "venv" / "bin").mkdir(parents=True)
+    made = builders.toolchain(root, rustc="1")
     (root / "venv" / "bin" / "python").symlink_to("/usr/bin/env")
-    return Toolchain(root=root, record=Record(digest="d", python_key="p", versions={"rustc": "1"}))
+    return made

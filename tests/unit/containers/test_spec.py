@@ -7,36 +7,19 @@ from containers.access import NOBODY, box_user
 from containers.images import embedded
 from containers.lib import ensure_lib
 from containers.spec import BoxFolders, BoxSettings, box_env, box_name, box_spec, check_place
-from containers.toolchain import Record, Toolchain
 from farm.errors import ToolchainMissing
 from farm.orders import BoxOrder, Purpose
+from tests import builders
 
 
 @pytest.fixture
 def order() -> BoxOrder:
-    return BoxOrder(
-        purpose=Purpose.PIPELINE,
-        run="r-1",
-        job="r-1.relu",
-        attempt=1,
-        op="relu",
-        recipe="cutile-rs",
-        conversion="cutile_rs",
-        source="cutile",
-        target="cutile-rs",
-        gpu="sm_90",
-        executors={},
-        caps={},
-        stage_limit_s=60.0,
-        previous_trace=None,
-    )
+    return builders.order()
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> BoxSettings:
-    (tmp_path / "tc" / "venv" / "bin").mkdir(parents=True)
-    record = Record(digest="d", python_key="p", versions={})
-    return BoxSettings(farm="f1", toolchain=Toolchain(root=tmp_path / "tc", record=record))
+    return BoxSettings(farm="f1", toolchain=builders.toolchain(tmp_path / "tc"))
 
 
 @pytest.fixture
@@ -113,7 +96,5 @@ def test_the_packages_of_a_box_are_made_once_and_hold_what_runs_inside(tmp_path:
 
 
 def test_a_toolchain_where_a_box_has_its_own_folder_is_refused(tmp_path: Path) -> None:
-    record = Record(digest="d", python_key="p", versions={})
-    (tmp_path / "venv" / "bin").mkdir(parents=True)
     with pytest.raises(ToolchainMissing, match="lies below /tmp"):
-        check_place(Toolchain(root=tmp_path, record=record))
+        check_place(builders.toolchain(tmp_path))

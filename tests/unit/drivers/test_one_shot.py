@@ -1,6 +1,6 @@
 from drivers.one_shot import IDLE_S, run_here
 from farm.job import JobState
-from tests.unit.report.builders import job
+from tests.builders import job
 
 
 def test_only_jobs_that_move_take_a_step_and_the_earliest_one_is_waited_for() -> None:

@@ -11,43 +11,9 @@ from farm.gates import (
     Ruling,
     SignatureProof,
 )
-from farm.job import Accept, Job, JobState, Run
 from farm.orders import BoxResult, Diagnosis, StageRecord
 from farm.pipeline.stage import ExecutorKind, Finding, Reply, Stage, ValidatorExit, Verdict
 from farm.report.evidence import AttemptEvidence
-
-RUN = Run(
-    id="r-1",
-    recipe="cutile-rs",
-    repo="builtin:minigym",
-    push_to=None,
-    base="b" * 40,
-    accept=Accept.CERTIFIED,
-    attempts=2,
-    created_at=1_700_000_000.0,
-)
-
-
-def job(op: str, state: JobState, **changes: object) -> Job:
-    base = Job(
-        id=f"r-1.{op}",
-        run="r-1",
-        op=op,
-        state=state,
-        attempt=1,
-        transients=0,
-        fence=3,
-        cancel_requested=False,
-        parked_from=None,
-        park_reason=None,
-        fault=None,
-        summary=None,
-        commit=None,
-        branch=None,
-        updated_at=1_700_000_100.0,
-    )
-    return base.evolve(**changes)
-
 
 FINDING = Finding(
     file="src/pkg/ops/cutile/wave.py",

@@ -8,7 +8,8 @@ from farm.job import Job, JobState
 from farm.report.evidence import AttemptEvidence, gate_results
 from farm.report.model import Report, build_report
 from farm.report.render import render_report, write_report
-from tests.unit.report.builders import RUN, certified, job, stage_b_failed
+from tests.builders import RUN, job
+from tests.unit.report.builders import certified, stage_b_failed
 
 ACCEPTED = job("relu", JobState.ACCEPTED, commit="c" * 40, branch="farm-certified/cutile-rs/relu")
 FAILED = job("wave", JobState.FAILED, fault=Fault.UNSUPPORTED, summary="the kernel uses sin")

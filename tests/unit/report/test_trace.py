@@ -11,7 +11,8 @@ from farm.report.advice import fault_advice, park_advice, state_advice
 from farm.report.evidence import AttemptEvidence, StepError
 from farm.report.render import trace_json, trace_markdown
 from farm.report.trace import Trace, build_trace, describe
-from tests.unit.report.builders import FINDING, RUN, certified, job, stage_b_failed
+from tests.builders import RUN, job
+from tests.unit.report.builders import FINDING, certified, stage_b_failed
 
 
 def test_a_failed_stage_gives_place_owner_and_the_findings_advice() -> None:

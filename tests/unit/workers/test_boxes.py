@@ -8,9 +8,8 @@ import pytest
 
 from containers.engine.fake_engine import FakeEngine, FakeExit
 from containers.spec import BoxFolders, BoxSettings
-from containers.toolchain import Record, Toolchain
 from farm.errors import EngineUnavailable
-from farm.orders import BoxOrder, Purpose
+from tests.builders import order, toolchain
 from workers.boxes import HEARTBEAT_LIMIT_S, MOST_STARTS, Boxes, Look, Sight
 
 
@@ -21,12 +20,11 @@ class Bench:
         self.age_s = 60.0
         self.engine = FakeEngine(clock=lambda: time.time() - self.age_s)
         self.root = tmp_path
-        for name in ("tc/venv/bin", "work", "out"):
-            (tmp_path / name).mkdir(parents=True)
-        toolchain = Toolchain(root=tmp_path / "tc", record=Record(digest="d", python_key="p", versions={}))
+        for name in ("work", "out"):
+            (tmp_path / name).mkdir()
         self.boxes = Boxes(
             engine=self.engine,
-            settings=BoxSettings(farm="f", toolchain=toolchain),
+            settings=BoxSettings(farm="f", toolchain=toolchain(tmp_path / "tc")),
             lock=tmp_path / "lock",
             most=most,
         )
@@ -39,31 +37,12 @@ class Bench:
             lib=self.root,
             recipe=self.root,
         )
-        return self.boxes.look(order(job), folders, result="result.json", limit_s=limit_s)
+        return self.boxes.look(order(job=job), folders, result="result.json", limit_s=limit_s)
 
     def heartbeat(self, age_s: float) -> None:
         path = self.root / "out" / "heartbeat"
         path.touch()
         os.utime(path, (time.time() - age_s,) * 2)
-
-
-def order(job: str) -> BoxOrder:
-    return BoxOrder(
-        purpose=Purpose.PIPELINE,
-        run="r-1",
-        job=job,
-        attempt=1,
-        op="relu",
-        recipe="cutile-rs",
-        conversion="cutile-rs",
-        source="cutile",
-        target="cutile-rs",
-        gpu="sm_90",
-        executors={},
-        caps={},
-        stage_limit_s=60.0,
-        previous_trace=None,
-    )
 
 
 @pytest.fixture
@@ -181,8 +160,8 @@ def test_an_engine_that_does_not_answer_is_no_failure_of_the_box(bench: Bench) -
 def test_removing_gives_the_last_words_and_may_be_repeated(bench: Bench) -> None:
     name = bench.look().name
     bench.engine.finish(name, FakeExit(log="words"))
-    assert bench.boxes.remove(order("r-1.relu")) == "words"
-    assert bench.boxes.remove(order("r-1.relu")) == ""
+    assert bench.boxes.remove(order()) == "words"
+    assert bench.boxes.remove(order()) == ""
 
 
 def test_a_box_of_the_same_name_starts_when_the_removal_of_the_last_one_has_ended(bench: Bench) -> None:

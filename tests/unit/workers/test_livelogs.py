@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from farm.job import Job, JobState
-from tests.unit.report.builders import job
+from tests.builders import job
 from workers.livelogs import LOG_BYTES, LOGS, LiveLogs, Part
 from workers.places import places
 

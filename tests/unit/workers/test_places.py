@@ -2,7 +2,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from farm.job import JobState
-from tests.unit.report.builders import job
+from tests.builders import job
 from workers.places import Places, jobs_folder, places
 
 

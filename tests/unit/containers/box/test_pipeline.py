@@ -13,26 +13,11 @@ from containers.box.files import write_json
 from containers.box.io import Heartbeat, LocalBoxIO
 from containers.box.pipeline import run_pipeline
 from farm.fault import Fault, Owner
-from farm.orders import BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Finding, Reply, Stage, Verdict
 from farm.pipeline.table import CAPS, RouteTable
+from tests.builders import order
 
-ORDER = BoxOrder(
-    purpose=Purpose.PIPELINE,
-    run="r",
-    job="r.op",
-    attempt=1,
-    op="op",
-    recipe="cutile-rs",
-    conversion="cutile-rs",
-    source="cutile",
-    target="cutile-rs",
-    gpu="sm_90",
-    executors=dict.fromkeys(Stage, ExecutorKind.SCRIPTED),
-    caps=dict(CAPS),
-    stage_limit_s=60,
-    previous_trace=None,
-)
+ORDER = order(executors=dict.fromkeys(Stage, ExecutorKind.SCRIPTED), caps=dict(CAPS))
 
 
 def step(stage, verdict=None, *, visit=1, owner=None, fault=None, files=None, findings=(), summary=""):

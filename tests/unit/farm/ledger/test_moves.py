@@ -3,31 +3,16 @@ import pytest
 from farm.errors import IllegalTransition, StaleFence
 from farm.events import AttemptEnded, AttemptStarted, Moved, TransientRetry
 from farm.fault import Fault
-from farm.job import FINAL, TRANSITIONS, Job, JobState, ParkReason
+from farm.job import FINAL, TRANSITIONS, JobState, ParkReason
 from farm.ledger import TRACE, Change, Charge
 from farm.ledger.moves import check_transition
+from tests import builders
 from workers.scripted import way
 
 PAIRS = [(state, to) for state in JobState for to in sorted(TRANSITIONS[state])]
 FORBIDDEN = [(state, to) for state in JobState for to in JobState if to not in TRANSITIONS[state]]
 
-JOB = Job(
-    id="r.relu",
-    run="r",
-    op="relu",
-    state=JobState.QUEUED,
-    attempt=1,
-    transients=0,
-    fence=1,
-    cancel_requested=False,
-    parked_from=None,
-    park_reason=None,
-    fault=None,
-    summary=None,
-    commit=None,
-    branch=None,
-    updated_at=0.0,
-)
+JOB = builders.job()
 
 
 def change_for(to, **more):

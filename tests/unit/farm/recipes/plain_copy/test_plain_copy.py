@@ -19,6 +19,7 @@ from farm.pipeline.table import RouteTable
 from farm.recipe import detect_errors, load_recipe
 from farm.recipes import Conversion, load
 from farm.tree import Entry, Mode, Tree, write_tree
+from tests import builders
 
 SHIPPED = Path(__file__).parents[5] / "config" / "recipes" / "plain-copy"
 RECIPE = load_recipe(SHIPPED)
@@ -36,21 +37,15 @@ def op_of(conversion: Conversion, name: str) -> Op:
 
 
 def order(purpose: Purpose, patch: str | None = None) -> BoxOrder:
-    return BoxOrder(
+    return builders.order(
         purpose=purpose,
-        run="r",
-        job="r-a",
-        attempt=1,
         op="a",
         recipe=RECIPE.name,
         conversion=RECIPE.conversion,
         source=RECIPE.source,
         target=RECIPE.target,
-        gpu="sm_90",
         executors=dict(RECIPE.executors),
         caps=dict(RECIPE.caps),
-        stage_limit_s=60,
-        previous_trace=None,
         patch_sha256=patch,
     )
 

@@ -19,8 +19,9 @@ from farm.analysis import (
     Signature,
 )
 from farm.codec import encode
-from farm.orders import BoxOrder, Purpose
+from farm.orders import Purpose
 from farm.recipes.cutile_rs.storages import Maker, region_address
+from tests.builders import order
 
 IR = Path(__file__).parents[4] / "data" / "kernel_ir" / "relu_kernel.mlir"
 OTHER_IR = IR.with_name("add_bias_kernel.mlir")
@@ -46,23 +47,7 @@ MADE = CandidateLaunch(
     entry="relu_kernel", grid=(1, 1, 1), params=(X, 1000, 1, Y, 1000, 1), ir="ir/candidate/c.mlir", sha256="c"
 )
 READ = HostStep(after=1, what="read", tensors=(replace(ARGS[1], name="0"),))
-ORDER = BoxOrder(
-    purpose=Purpose.GATE,
-    run="r",
-    job="r.relu",
-    attempt=1,
-    op="relu",
-    recipe="cutile-rs",
-    conversion="cutile-rs",
-    source="cutile",
-    target="cutile-rs",
-    gpu="sm_90",
-    executors={},
-    caps={},
-    stage_limit_s=60.0,
-    previous_trace=None,
-    patch_sha256="p" * 64,
-)
+ORDER = order(purpose=Purpose.GATE, patch_sha256="p" * 64)
 
 
 def row(key: str = "t[0]", *, launches: int = 1, **changes: object) -> Row:
