@@ -73,8 +73,13 @@ class Counts:
 
     def read(self) -> Mapping[str, int]:
         """Calls so far of each export of the shims that were loaded."""
-        records = _RECORD.iter_unpack(self.path.read_bytes())
-        return {name.rstrip(b"\0").decode(): calls for name, calls in records if name.strip(b"\0")}
+        return read_counts(self.path)
+
+
+def read_counts(path: Path) -> Mapping[str, int]:
+    """What a file of counts holds, read from anywhere."""
+    records = _RECORD.iter_unpack(path.read_bytes())
+    return {name.rstrip(b"\0").decode(): calls for name, calls in records if name[0]}
 
 
 def _beside(made: Path, out: Path) -> Path:

@@ -1,0 +1,194 @@
+"""Runs an op's own rows in child processes and writes down how each ended and what ran in it."""
+
+import queue
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from containers.box.gate.rows.activity import CuptiRecorder, ExportRecorder
+from containers.box.gate.rows.messages import NULLS, Collection, Request
+from containers.box.gate.rows.phase import PhaseRun
+from containers.box.gate.rows.trees import candidate_files, changed_files, forbidden, put_shim
+from containers.box.gate.rows.worker import Worker, base_environment
+from containers.box.gate.subject import Sink, Subject
+from containers.interpose import environment as shim_environment
+from farm.measured.records import Collected, Phase
+
+_ROW_LIMIT_S = 600.0
+
+
+def run(
+    subject: Subject,
+    phase: Phase,
+    *,
+    null: str | None = None,
+    limit_s: float,
+    sink: Sink,
+    jobs: int = 1,
+    row_limit_s: float = _ROW_LIMIT_S,
+    collector: Path | None = None,
+    python: str = sys.executable,
+    home: Path | None = None,
+    log: Path | None = None,
+) -> None:
+    """Run the rows of one phase; write a Collected for SOURCE and TARGET, and a RowRun for each row.
+
+    NULL runs every null kernel, or the one that is named. At most `jobs` processes run at a time, for at most
+    `limit_s` together; a row, and the start of a process, may take `row_limit_s`. `collector` is the native
+    collector of device activity; without it, `kernels` are the library's exports on a machine without a GPU,
+    else None. `home` is a folder that stays between phases of the same side (compilers cache there), `log` a
+    file to which the processes' output is appended. `python` has torch and pytest; this process needs neither.
+    """
+    target = phase in (Phase.TARGET, Phase.STUB)
+    changed = changed_files(subject) if target else ()
+    barred = forbidden(subject, changed)
+    if barred:
+        problems = [f"{name}: the patch may not change it" for name in barred]
+        _write_collected(subject, phase, None, problems, {}, sink)
+        return
+    nulls: tuple[str | None, ...] = (None,)
+    if phase is Phase.NULL:
+        nulls = NULLS if null is None else (null,)
+    deadline = time.monotonic() + limit_s
+    with tempfile.TemporaryDirectory(prefix="rows-") as name:
+        children = _Children(
+            environment=_environment(subject, phase, home or Path(name)),
+            folder=Path(name),
+            python=python,
+            collector=collector,
+        )
+
+        def attempt(*, refuse: bool) -> tuple[PhaseRun, bool]:
+            children.request = _request(subject, target, candidate_files(subject, changed), refuse, collector)
+            phase_run = PhaseRun(
+                subject=subject.id,
+                phase=phase,
+                nulls=nulls,
+                spawn=children,
+                write=sink.write,
+                jobs=jobs,
+                deadline=deadline,
+                row_limit_s=min(row_limit_s, limit_s),
+            )
+            return phase_run, phase_run.run(accept=_whole if refuse else _anything)
+
+        phase_run, accepted = attempt(refuse=target)
+        needed = {}
+        if not accepted:  # the repo itself may need the source language for its other operators
+            needed = {"source_dsl_needed": _why(phase_run.collection)}
+            phase_run, _ = attempt(refuse=False)
+        counts = {"processes": str(len(children.started)), "deaths": str(phase_run.deaths)}
+        facts = {**_merged(phase_run.facts), **counts, **needed}
+        problems = [phase_run.problem] if phase_run.problem else []
+        _write_collected(subject, phase, phase_run.collection, problems, facts, sink)
+        if log is not None:
+            children.append_logs(log, f"{subject.id} {phase}")
+
+
+class _Children:
+    """Starts children of a phase, and remembers them."""
+
+    request: Request
+
+    def __init__(
+        self, *, environment: Mapping[str, str], folder: Path, python: str, collector: Path | None
+    ) -> None:
+        self._environment = environment
+        self._folder = folder
+        self._python = python
+        self._collector = collector
+        self.started: list[Worker] = []
+
+    def __call__(self, inbox: "queue.Queue[tuple[Worker, Any]]") -> Worker:
+        worker = Worker(
+            request=self.request,
+            environment=self._environment,
+            folder=self._folder,
+            number=len(self.started),
+            python=self._python,
+            recorder=CuptiRecorder(self._collector) if self._collector is not None else ExportRecorder(),
+            inbox=inbox,
+        )
+        self.started.append(worker)
+        return worker
+
+    def append_logs(self, file: Path, title: str) -> None:
+        with file.open("ab") as log:
+            for number, worker in enumerate(self.started):
+                log.write(f"== {title}, process {number}\n".encode() + worker.log.read_bytes())
+
+
+def _request(
+    subject: Subject, target: bool, candidate: tuple[str, ...], refuse: bool, collector: Path | None
+) -> Request:
+    return Request(
+        tree=str((subject.patched if target else subject.bare).resolve()),
+        package_path=subject.package_path,
+        tests=subject.tests,
+        perf=subject.perf,
+        backend=subject.target if target else subject.source,
+        registry=subject.registry,
+        module=subject.target_module if target else subject.source_module,
+        guarded=target,
+        refuse=refuse,
+        source_dsl=subject.source_dsl,
+        source_module=subject.source_module,
+        candidate=candidate,
+        collector=collector is not None,
+    )
+
+
+def _environment(subject: Subject, phase: Phase, home: Path) -> dict[str, str]:
+    base = {**base_environment(home), **subject.environment}
+    if phase not in (Phase.TARGET, Phase.STUB):
+        return base
+    put_shim(subject)
+    library = subject.stub if phase is Phase.STUB else subject.library
+    return {**base, **subject.target_environment, **shim_environment(library)}
+
+
+def _whole(collection: Collection) -> bool:
+    return bool(collection.rows) and not collection.uncollected
+
+
+def _anything(_: Collection) -> bool:
+    return True
+
+
+def _why(collection: Collection | None) -> str:
+    if collection is None or not collection.uncollected:
+        return "no rows without it"
+    return "; ".join(collection.uncollected)[:500]
+
+
+def _merged(facts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Facts of several processes: all different values that were said."""
+    said: dict[str, list[str]] = {}
+    for process in facts:
+        for name, value in process.items():
+            if value and value not in said.setdefault(name, []):
+                said[name].append(value)
+    return {name: "; ".join(values) for name, values in said.items()}
+
+
+def _write_collected(
+    subject: Subject,
+    phase: Phase,
+    collection: Collection | None,
+    problems: Sequence[str],
+    facts: Mapping[str, str],
+    sink: Sink,
+) -> None:
+    if phase not in (Phase.SOURCE, Phase.TARGET):
+        return
+    record = Collected(
+        subject=subject.id,
+        phase=phase,
+        keys=tuple(row.key for row in collection.rows) if collection else (),
+        uncollected=(*(collection.uncollected if collection else ()), *problems),
+        process=dict(facts),
+    )
+    sink.write(record)
