@@ -40,6 +40,7 @@ class OpNames:
     benchmark: str | None = None
     comparison: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    target_environment: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,7 @@ class Layout:
     benchmark: str | None = None  #: `module:function` to which perf rows give what they time
     comparison: str | None = None  #: `module:Class.method` that gets the op's call and its reference
     environment: dict[str, str] = field(default_factory=dict)  #: of every process of a gate
+    target_environment: dict[str, str] = field(default_factory=dict)  #: and of those where the target runs
 
     @staticmethod
     def problems(table: Mapping[str, Any]) -> Iterator[str]:

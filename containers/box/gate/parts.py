@@ -79,7 +79,17 @@ def main(request: Path) -> None:
         from containers.box.gate import rows
 
         word, _, null = order.part.partition("-")
-        rows.run(judged, Phase(word), null=null or None, limit_s=order.limit_s, sink=sink, jobs=order.jobs)
+        side = "target" if word in ("target", "stub") else "source"
+        rows.run(
+            judged,
+            Phase(word),
+            null=null or None,
+            limit_s=order.limit_s,
+            sink=sink,
+            jobs=order.jobs,
+            home=Path(order.work) / "homes" / f"{order.subject}.{side}",
+            log=sys.stderr.buffer,
+        )
     sink.close()
 
 

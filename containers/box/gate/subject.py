@@ -34,7 +34,9 @@ class Subject:
     benchmark: str | None = None  #: `module:function` to which a perf row gives the function it times
     comparison: str | None = None  #: `module:Class.method` that gets test_fn, ref_fn, kwargs
     environment: dict[str, str] = field(default_factory=dict)  #: for every process, e.g. DISABLE_FALLBACK=1
-    target_environment: dict[str, str] = field(default_factory=dict)  #: where the target runs: its backend by default
+    target_environment: dict[str, str] = field(
+        default_factory=dict
+    )  #: where the target runs: its backend by default
 
 
 class Sink:

@@ -64,6 +64,7 @@ def subject(item: BundleSubject, work: Path) -> Subject:
         benchmark=names.benchmark,
         comparison=names.comparison,
         environment=dict(names.environment),
+        target_environment=dict(names.target_environment),
     )
 
 

@@ -58,6 +58,7 @@ def names(tree: Tree, layout: Layout, op: Op) -> OpNames:
         benchmark=None if layout.benchmark is None else package.module(layout.benchmark),
         comparison=None if layout.comparison is None else package.module(layout.comparison),
         environment=dict(layout.environment),
+        target_environment=dict(layout.target_environment),
     )
 
 

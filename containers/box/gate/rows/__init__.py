@@ -1,23 +1,26 @@
 """Runs an op's own rows in child processes and writes down how each ended and what ran in it."""
 
+import os
 import queue
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from containers.box.gate.rows.activity import CuptiRecorder, ExportRecorder
 from containers.box.gate.rows.messages import NULLS, Collection, Request
 from containers.box.gate.rows.phase import PhaseRun
-from containers.box.gate.rows.trees import candidate_files, changed_files, forbidden, put_shim
+from containers.box.gate.rows.trees import candidate_files, changed_files, forbidden, tree_with_shim
 from containers.box.gate.rows.worker import Worker, base_environment
 from containers.box.gate.subject import Sink, Subject
 from containers.interpose import environment as shim_environment
 from farm.measured.records import Collected, Phase
 
 _ROW_LIMIT_S = 600.0
+COLLECTOR = "TILEFARM_COLLECTOR_LIBRARY"
+_LOG_BYTES = 20_000  #: of each process's output that are kept
 
 
 def run(
@@ -32,17 +35,21 @@ def run(
     collector: Path | None = None,
     python: str = sys.executable,
     home: Path | None = None,
-    log: Path | None = None,
+    log: BinaryIO | None = None,
 ) -> None:
     """Run the rows of one phase; write a Collected for SOURCE and TARGET, and a RowRun for each row.
 
     NULL runs every null kernel, or the one that is named. At most `jobs` processes run at a time, for at most
-    `limit_s` together; a row, and the start of a process, may take `row_limit_s`. `collector` is the native
-    collector of device activity; without it, `kernels` are the library's exports on a machine without a GPU,
-    else None. `home` is a folder that stays between phases of the same side (compilers cache there), `log` a
-    file to which the processes' output is appended. `python` has torch and pytest; this process needs neither.
+    `limit_s` together; one row may take `row_limit_s`. `collector` is the native
+    collector of device activity (also named by TILEFARM_COLLECTOR_LIBRARY); without it, `kernels` are the
+    library's exports on a machine without a GPU, else None. `home` is a folder that stays between phases of one
+    side (compilers cache there, and what one side compiled is not for the other), `log` gets the end of the
+    processes' output. `python` has torch and pytest; this process needs neither. The patched tree is copied, for
+    the shim has to take its library's place.
     """
     target = phase in (Phase.TARGET, Phase.STUB)
+    named = os.environ.get(COLLECTOR)
+    collector = collector or (Path(named) if named else None)
     changed = changed_files(subject) if target else ()
     barred = forbidden(subject, changed)
     if barred:
@@ -54,15 +61,32 @@ def run(
         nulls = NULLS if null is None else (null,)
     deadline = time.monotonic() + limit_s
     with tempfile.TemporaryDirectory(prefix="rows-") as name:
+        tree = tree_with_shim(subject, Path(name) / "tree") if target else subject.bare.resolve()
+        own = home or Path(name) / "home"
+        own.mkdir(parents=True, exist_ok=True)
         children = _Children(
-            environment=_environment(subject, phase, home or Path(name)),
+            environment=_environment(subject, phase, own),
             folder=Path(name),
             python=python,
             collector=collector,
         )
 
         def attempt(*, refuse: bool) -> tuple[PhaseRun, bool]:
-            children.request = _request(subject, target, candidate_files(subject, changed), refuse, collector)
+            children.request = Request(
+                tree=str(tree),
+                package_path=subject.package_path,
+                tests=subject.tests,
+                perf=subject.perf,
+                backend=subject.target if target else subject.source,
+                registry=subject.registry,
+                module=subject.target_module if target else subject.source_module,
+                guarded=target,
+                refuse=refuse,
+                source_dsl=subject.source_dsl,
+                source_module=subject.source_module,
+                candidate=candidate_files(tree, subject.tests, changed),
+                collector=collector is not None,
+            )
             phase_run = PhaseRun(
                 subject=subject.id,
                 phase=phase,
@@ -71,7 +95,7 @@ def run(
                 write=sink.write,
                 jobs=jobs,
                 deadline=deadline,
-                row_limit_s=min(row_limit_s, limit_s),
+                row_limit_s=row_limit_s,
             )
             return phase_run, phase_run.run(accept=_whole if refuse else _anything)
 
@@ -85,7 +109,7 @@ def run(
         problems = [phase_run.problem] if phase_run.problem else []
         _write_collected(subject, phase, phase_run.collection, problems, facts, sink)
         if log is not None:
-            children.append_logs(log, f"{subject.id} {phase}")
+            children.write_logs(log, f"{subject.id} {phase}")
 
 
 class _Children:
@@ -115,37 +139,16 @@ class _Children:
         self.started.append(worker)
         return worker
 
-    def append_logs(self, file: Path, title: str) -> None:
-        with file.open("ab") as log:
-            for number, worker in enumerate(self.started):
-                log.write(f"== {title}, process {number}\n".encode() + worker.log.read_bytes())
-
-
-def _request(
-    subject: Subject, target: bool, candidate: tuple[str, ...], refuse: bool, collector: Path | None
-) -> Request:
-    return Request(
-        tree=str((subject.patched if target else subject.bare).resolve()),
-        package_path=subject.package_path,
-        tests=subject.tests,
-        perf=subject.perf,
-        backend=subject.target if target else subject.source,
-        registry=subject.registry,
-        module=subject.target_module if target else subject.source_module,
-        guarded=target,
-        refuse=refuse,
-        source_dsl=subject.source_dsl,
-        source_module=subject.source_module,
-        candidate=candidate,
-        collector=collector is not None,
-    )
+    def write_logs(self, log: BinaryIO, title: str) -> None:
+        for number, worker in enumerate(self.started):
+            log.write(f"== {title}, process {number}\n".encode() + worker.log.read_bytes()[-_LOG_BYTES:] + b"\n")
+        log.flush()
 
 
 def _environment(subject: Subject, phase: Phase, home: Path) -> dict[str, str]:
     base = {**base_environment(home), **subject.environment}
     if phase not in (Phase.TARGET, Phase.STUB):
         return base
-    put_shim(subject)
     library = subject.stub if phase is Phase.STUB else subject.library
     return {**base, **subject.target_environment, **shim_environment(library)}
 
@@ -169,9 +172,9 @@ def _merged(facts: Sequence[Mapping[str, str]]) -> dict[str, str]:
     said: dict[str, list[str]] = {}
     for process in facts:
         for name, value in process.items():
-            if value and value not in said.setdefault(name, []):
+            if value not in said.setdefault(name, []):
                 said[name].append(value)
-    return {name: "; ".join(values) for name, values in said.items()}
+    return {name: "; ".join(filter(None, values)) for name, values in said.items()}
 
 
 def _write_collected(

@@ -60,7 +60,7 @@ def main(request: Request, channel: Channel) -> None:
     identities.check()
     facts = {
         "op_names": ", ".join(brackets.names),
-        "replaced_functions": ", ".join(identities.changed),
+        "patched": ", ".join(identities.changed),
         "result_types": ", ".join(sorted(brackets.odd_types)),
         "threads": ", ".join(sorted(_threads())),
         "os_threads": str(len(os.listdir("/proc/self/task"))),

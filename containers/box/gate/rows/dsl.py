@@ -85,13 +85,17 @@ class Watch(MetaPathFinder):
 
     def facts(self) -> dict[str, str]:
         """What was seen, for `Collected.process`."""
+        asked, held = sorted(Path(file).name for file in self._asked), self._held()
+        told = {
+            f"imported by {', '.join(asked)}": bool(asked),
+            f"held by {', '.join(held)}": bool(held),
+            f"launched {self.launches_inside} times by the target implementation": bool(self.launches_inside),
+            "imported though refused": self._refuse and self._dsl in sys.modules,
+        }
         return {
-            "source_dsl": "refused" if self._refuse else "watched",
-            "source_dsl_imported": "yes" if self._dsl in sys.modules else "no",
-            "source_dsl_asked_by_candidate": ", ".join(sorted(Path(file).name for file in self._asked)),
-            "source_dsl_held_by_candidate": ", ".join(self._held()),
-            "source_dsl_launches_inside": str(self.launches_inside),
-            "source_dsl_launches_outside": str(self.launches_outside),
+            "source_dsl": ", ".join(text for text, holds in told.items() if holds),
+            "source_dsl_import": "refused" if self._refuse else "watched",
+            "source_dsl_launches_elsewhere": str(self.launches_outside),
         }
 
     def _held(self) -> list[str]:

@@ -9,7 +9,7 @@ Key = tuple[tuple[int, ...], torch.dtype]
 
 
 class Null:
-    """Overwrites an op's results and gradients in one row.
+    """Overwrites an op's results and gradients in one row, where it has something to put there.
 
     zeros: all zero. mean: all equal to the mean of the true result. input: the first argument of the same
     shape and dtype. last: the true result of the call before with the same shape and dtype. Gradients are
@@ -19,7 +19,14 @@ class Null:
     def __init__(self, name: str, last: dict[Key, torch.Tensor]) -> None:
         self._name = name
         self._last = last
-        self.unfit: str | None = None  #: why it says nothing about this row
+        self._calls = 0
+        self._replaced = 0
+
+    @property
+    def unfit(self) -> str | None:
+        """Why it says nothing about this row: it fits none of the results."""
+        none_fits = self._calls > 0 and self._replaced == 0
+        return f"no null `{self._name}` fits the op's results" if none_fits else None
 
     def before(self, arguments: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The arguments with copies of their values before the call."""
@@ -38,17 +45,17 @@ class Null:
             values += [self._value(arg, []) for arg, _ in changed]
         targets = [*outputs, *(arg for arg, _ in changed)]
         truths = [target.detach().clone() for target in targets] if self._name == "last" else []
-        if any(value is None for value in values):
-            self.unfit = f"no null `{self._name}` fits the op's results"
-        elif self.unfit is None:
-            for target, value in zip(targets, values, strict=True):
+        self._calls += 1
+        for target, value in zip(targets, values, strict=True):
+            if value is not None:
                 target.data.copy_(value)
+                self._replaced += 1
         for truth in truths:
             self._last[_key(truth)] = truth
 
     def gradient(self, gradient: torch.Tensor | None) -> torch.Tensor | None:
         """What stands for a gradient that the op gives."""
-        if gradient is None or self.unfit is not None:
+        if gradient is None or self._replaced == 0:
             return gradient
         if self._name == "mean" and gradient.numel() > 1:
             return torch.full_like(gradient, float(gradient.double().mean()))

@@ -13,6 +13,7 @@ from farm.measured.records import Outcome, Phase, RowRun
 
 _TICK_S = 0.1
 _GRACE_S = 1.0  #: a dead child's last messages may still be under way
+_START_LIMIT_S = 300.0  #: to import torch and the repo, and to collect
 _STARTS = 2  #: so often a child may die before it has collected
 
 
@@ -154,8 +155,10 @@ class PhaseRun:
                     self._bury(worker, worker.obituary())
             elif worker.late:
                 self._bury(worker, "its process did not end")
-            elif not worker.stopping and now - worker.since > self._row_limit_s:
-                self._bury(worker, f"no end within {self._row_limit_s:g} s")
+            elif not worker.stopping:
+                limit_s = self._row_limit_s if worker.collected else _START_LIMIT_S
+                if now - worker.since > limit_s:
+                    self._bury(worker, f"no end within {limit_s:g} s")
         if now > self._deadline and not all(worker.stopping for worker in self._workers):
             self._give_up("the phase's time was over")
 

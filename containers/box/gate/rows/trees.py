@@ -1,7 +1,8 @@
 """What a patch did to a tree: files of the candidate, and files that no patch may touch."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 from containers.box.gate.subject import Subject
@@ -39,27 +40,23 @@ def forbidden(subject: Subject, changed: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def candidate_files(subject: Subject, changed: tuple[str, ...]) -> tuple[str, ...]:
-    """Absolute paths of the Python files that the patch brought or changed, tests left out."""
-    tree = subject.patched.resolve()
+def candidate_files(tree: Path, tests: Collection[str], changed: Collection[str]) -> tuple[str, ...]:
+    """Absolute paths, in `tree`, of the Python files that the patch brought or changed, tests left out."""
     return tuple(
         str(tree / name)
         for name in changed
-        if name.endswith(".py") and name not in subject.tests and (tree / name).is_file()
+        if name.endswith(".py") and name not in tests and (tree / name).is_file()
     )
 
 
-def put_shim(subject: Subject) -> None:
-    """Put the shim where the patched tree looks for its library."""
-    place = subject.patched / subject.library_place
-    shim = subject.shim.read_bytes()
-    if place.is_file() and not place.is_symlink() and place.read_bytes() == shim:
-        return
+def tree_with_shim(subject: Subject, folder: Path) -> Path:
+    """A copy of the patched tree in the new `folder`, with the shim where it looks for its library; resolved."""
+    shutil.copytree(subject.patched, folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
+    place = folder / subject.library_place
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
-    beside.write_bytes(shim)
-    beside.chmod(0o755)
-    beside.replace(place)
+    place.unlink(missing_ok=True)
+    shutil.copyfile(subject.shim, place)
+    return folder.resolve()
 
 
 def _files(tree: Path) -> Iterator[str]:

@@ -5,7 +5,6 @@ import json
 import os
 import queue
 import signal
-import site
 import subprocess
 import sys
 import threading
@@ -14,25 +13,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from containers.box.gate.processes import PASSED, kill_tree
 from containers.box.gate.rows.activity import Recorder
 from containers.box.gate.rows.messages import Command, Request, line, parsed
-from containers.interpose import Counts
+from containers.interpose import COUNTS, Counts
 from farm.codec import encode
 
 LIB = Path(__file__).resolve().parents[4]
 #: What a child keeps of the environment; repositories' and pytest's own variables are not among it.
-_KEPT = ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "USER", "LOGNAME")
-_KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "CUTILE_TILEIRAS", "LC_")
+_KEPT = (*PASSED, "TMPDIR", "USER", "LOGNAME")
 _END_S = 20  #: a child is given for its last words
 
 
 def base_environment(home: Path) -> dict[str, str]:
     """The environment of a process that runs code of a repository; `home` is its own."""
-    kept = {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     paths = [str(LIB), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     return kept | {
         "PYTHONPATH": os.pathsep.join(paths),
-        "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -71,7 +69,7 @@ class Worker:
             self._process = subprocess.Popen(
                 [python, "-P", "-m", "containers.box.gate.rows.child", wanted, str(incoming), str(outgoing)],
                 cwd=request.tree,
-                env={**environment, "TILEFARM_INTERPOSE_COUNTS": str(self.counts.path), **recorder.environment},
+                env={**environment, COUNTS: str(self.counts.path), **recorder.environment},
                 pass_fds=(incoming, outgoing, *recorder.inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -115,9 +113,7 @@ class Worker:
     def end(self) -> None:
         """Kill what is left of it and everything that it started."""
         self.stop()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        kill_tree(self._process)
         self.recorder.close()
 
     def obituary(self) -> str:
