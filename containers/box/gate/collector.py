@@ -236,6 +236,12 @@ def begin() -> bool:
     return library is not None and bool(library.tilefarm_begin())
 
 
+def end() -> bool:
+    """In the child: collect nothing until `begin`, so that a profiler of the watched code gets its own records."""
+    library = _library()
+    return library is not None and bool(library.tilefarm_end())
+
+
 @functools.cache
 def _library() -> ctypes.CDLL | None:
     path = os.environ.get(INJECTION)

@@ -150,6 +150,17 @@ EXPORT int tilefarm_begin(void) {
     return take();
 }
 
+/* Collect nothing until `tilefarm_begin`. A buffer that CUPTI still held of ours would swallow the first records
+ * of a profiler that registers meanwhile, which then sees no device time at all. Returns 1 if that worked. */
+EXPORT int tilefarm_end(void) {
+    if (!usable) return 0;
+    int result = CUPTI_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result == CUPTI_OK; i++)
+        result = p_cuptiActivityDisable(kinds[i]);
+    p_cuptiActivityFlushAll(FLUSH_FORCED);
+    return result == CUPTI_OK;
+}
+
 /* A stream and a word of our own in the current context; 0 if there is no context. */
 static int canary_place(void **stream, uint64_t *address) {
     static void *of, *our_stream;

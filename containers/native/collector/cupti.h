@@ -45,6 +45,7 @@ typedef void (*complete_function)(void *context, uint32_t stream, uint8_t *buffe
     X(int, cuptiGetVersion, (uint32_t * version))                                       \
     X(int, cuptiActivityRegisterCallbacks, (request_function, complete_function))       \
     X(int, cuptiActivityEnable, (uint32_t kind))                                        \
+    X(int, cuptiActivityDisable, (uint32_t kind))                                       \
     X(int, cuptiActivityFlushAll, (uint32_t flag))                                      \
     X(int, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record)) \
     X(int, cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))

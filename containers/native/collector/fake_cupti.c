@@ -18,7 +18,8 @@ static request_function request;
 static complete_function complete;
 
 static union record *add(uint32_t kind) {
-    union record *record = &pending[pending_count++];
+    static union record nowhere;
+    union record *record = enabled & 1 << kind ? &pending[pending_count++] : &nowhere;
     memset(record, 0, sizeof *record);
     record->kind = kind;
     return record;
@@ -37,6 +38,7 @@ int cuptiActivityRegisterCallbacks(request_function asked, complete_function don
 }
 
 int cuptiActivityEnable(uint32_t kind) { return (enabled |= 1 << kind, 0); }
+int cuptiActivityDisable(uint32_t kind) { return (enabled &= ~(1 << kind), 0); }
 
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count) {
     (void)context, (void)stream;

@@ -91,6 +91,30 @@ def test_dropped_records_and_records_without_times_are_counted(built: tuple[Path
     assert [event.symbol for event in flush.events] == ["b"]
 
 
+def test_between_end_and_begin_nothing_is_collected_and_nothing_is_held_back(built: tuple[Path, Path]) -> None:
+    before, between, after = run(
+        built,
+        """
+launch("first_entry", 100, 200)
+assert collector.end()
+launch("unseen_entry", 300, 400)
+assert not collector.flush(1)
+launch("unseen_entry", 500, 600)
+assert not collector.flush(2)
+assert collector.begin()
+launch("last_entry", 700, 800)
+assert collector.flush(3)
+""",
+        1,
+        2,
+        3,
+    )
+    assert [event.symbol for event in before.events] == ["first_entry"]
+    assert (between.events, between.state) == ((), State.TAKEN)
+    assert [event.symbol for event in after.events] == ["last_entry"]
+    assert after.state is State.COMPLETE
+
+
 def test_a_profiler_that_takes_the_records_is_noticed_and_begin_takes_them_back(built: tuple[Path, Path]) -> None:
     during, after = run(
         built,
