@@ -48,7 +48,7 @@ class CpuConversion(PlainCopy):
             target_module=f"cpugym.ops.native.{op.name}",
             source_dsl="loop.tile",
             library_place=cpugym.PLACE,
-            entries=(f"cpu_{op.name}",),
+            entries=(f"cpu_{op.name}", f"cpu_{op.name}_backward"),
             perf=("test_perf",),
             benchmark="tests.common:benchmark_framework",
             comparison="tests.common:PyTestCase.assertCorrectness",

@@ -20,10 +20,8 @@ class Rule:
 
 #: Names in a fact are divided by commas, or by semicolons between processes; 0 names nothing.
 RULES = (
-    Rule(fact="source_dsl_asked_by_candidate", meaning="the target imports the source's language, in"),
-    Rule(fact="source_dsl_held_by_candidate", meaning="the target holds parts of the source"),
-    Rule(fact="source_dsl_launches_inside", meaning="the target launched the source's kernels, times"),
-    Rule(fact="replaced_functions", meaning="functions that judge or time were replaced", beside_source=True),
+    Rule(fact="source_dsl", meaning="the source's language in the target:"),
+    Rule(fact="patched", meaning="functions that judge or time were replaced", beside_source=True),
     Rule(fact="result_types", meaning="results are no plain tensors", beside_source=True),
     Rule(fact="threads", meaning="threads were left running", beside_source=True),
 )

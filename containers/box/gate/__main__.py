@@ -5,32 +5,22 @@
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
-from containers.box.files import write_json
 from containers.box.gate.machine import look
 from containers.box.gate.outcome import Outcome
-from containers.box.gate.parts import FILES, PARTS, Group, PartRequest
-from containers.box.gate.processes import environment, isolation, kill_tree, without_network
-from containers.box.gate.unpack import unpack, unpack_collector
+from containers.box.gate.parts import PARTS, Group
+from containers.box.gate.processes import environment, isolation, somebody_else, without_network
+from containers.box.gate.runner import Runner, say
+from containers.box.gate.unpack import unpack_collector
 from farm.bundle import Bundle, read_bundle
 from farm.errors import BundleRefused, UsageError
-from farm.results import Ended, PartRun
 
-#: A part's program has this long after its limit to end by itself before it is killed.
-GRACE_S = 30.0
-#: A part is not begun with less time than this.
-LEAST_S = 15.0
-#: Characters of a part's output that are kept.
-OUTPUT = 40_000
 INFRA, USAGE = 1, 2
 
 
@@ -48,6 +38,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--part-limit-s", type=float, default=1800.0, help="longest that one part may take")
     parser.add_argument("--time-limit-s", type=float, help="longest that all may take")
     parser.add_argument("--again", action="store_true", help="run parts again whose results are there")
+    parser.add_argument("--same-user", action="store_true", help="do not run parts as another user")
     parser.add_argument("--work", type=Path, help="scratch folder that is kept; without it, a temporary one")
     return parser.parse_args(argv)
 
@@ -79,17 +70,30 @@ def _chosen(manifest: Bundle, text: str | None) -> tuple[str, ...]:
     return found
 
 
-def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.Namespace, work: Path) -> int:
-    work.mkdir(parents=True, exist_ok=True)
+def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.Namespace, scratch: Path) -> int:
+    control, work = scratch / "control", scratch / "work"
+    control.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (scratch, work, work / "homes", work / "home", work / "tmp"):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
     prefix = without_network()
     variables = environment(os.environ, bundle / "lib", work)
-    groups = tuple(asked.only or Group)
-    machine = look(variables, prefix, manifest.gpu)
+    stranger = None if asked.same_user else somebody_else()
+    if stranger is not None:
+        stranger.give(work)
+    machine = look(variables, prefix, manifest.gpu, stranger)
+    if machine.problems and stranger is not None:
+        own = look(variables, prefix, manifest.gpu, None)
+        if not own.problems:
+            machine, stranger = own, None
     if machine.problems:
         for problem in machine.problems:
             print(f"error: {problem}", file=sys.stderr)
         return INFRA
-    outcome = Outcome(asked.out.resolve(), bundle=manifest.digest, machine=machine, isolation=isolation(prefix))
+    groups = tuple(asked.only or Group)
+    outcome = Outcome(
+        asked.out.resolve(), bundle=manifest.digest, machine=machine, isolation=isolation(prefix, stranger)
+    )
     if machine.facts.arch != manifest.gpu and machine.facts.arch is not None:
         outcome.note(f"the bundle was compiled for {manifest.gpu}, this is {machine.facts.arch}")
     say(f"{machine.facts.gpu or 'no GPU'}, bundle {manifest.digest[:12]}, {len(chosen)} subjects")
@@ -100,6 +104,8 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         bundle=bundle,
         manifest=manifest,
         work=work,
+        control=control,
+        stranger=stranger,
         prefix=prefix,
         variables=variables,
         outcome=outcome,
@@ -115,128 +121,8 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
     if Group.TIMING in groups:
         for subject in chosen:
             runner.all(subject, ["timing"])
-    return runner.summary(chosen, [part for part, group in PARTS.items() if group in groups])
-
-
-@dataclass(kw_only=True)
-class Runner:
-    """Runs parts as processes and keeps how they ended."""
-
-    bundle: Path
-    manifest: Bundle
-    work: Path
-    prefix: Sequence[str]
-    variables: dict[str, str]
-    outcome: Outcome
-    part_limit_s: float
-    deadline: float | None  #: monotonic
-    row_jobs: int
-    again: bool
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-        self._unpacked: set[str] = set()
-
-    def all(self, subject: str, parts: Sequence[str]) -> None:
-        """Run parts of one subject one after the other; those with results are left out."""
-        for part in parts:
-            if not self.again and self.outcome.has(subject, part):
-                say(f"{subject} {part}: there already")
-                continue
-            try:
-                self._part(subject, part)
-            except Exception as error:  # one subject's trouble must not end the others
-                self._end(subject, part, Ended.FAILED, f"the runner: {type(error).__name__}: {error}", 0.0, 0.0)
-
-    def _part(self, subject: str, part: str) -> None:
-        limit_s = self.part_limit_s
-        if self.deadline is not None:
-            limit_s = min(limit_s, self.deadline - time.monotonic() - GRACE_S)
-        if limit_s < LEAST_S:
-            self._end(subject, part, Ended.NOT_RUN, "no time was left", 0.0, max(limit_s, 0.0))
-            return
-        if subject not in self._unpacked:
-            unpack(self.bundle, next(item for item in self.manifest.subjects if item.id == subject), self.work)
-            self._unpacked.add(subject)
-        folder = self.work / "parts" / f"{subject}.{part}"
-        folder.mkdir(parents=True, exist_ok=True)
-        request, records, log = folder / "request.json", folder / "records.jsonl", folder / "log.txt"
-        records.unlink(missing_ok=True)
-        order = PartRequest(
-            bundle=str(self.bundle),
-            work=str(self.work),
-            subject=subject,
-            part=part,
-            limit_s=limit_s,
-            jobs=self.row_jobs,
-            out=str(records),
-        )
-        write_json(request, order)
-        say(f"{subject} {part}: begins, {limit_s:.0f} s")
-        started = time.monotonic()
-        command = (*self.prefix, sys.executable, "-P", "-m", "containers.box.gate.parts", str(request))
-        ended, reason = self._process(command, log, limit_s + GRACE_S)
-        lines = _whole_lines(records)
-        text = log.read_text(encoding="utf-8", errors="replace")
-        if ended is Ended.FAILED and reason is not None:
-            reason = f"{reason}: {(text.strip().splitlines() or ['no word'])[-1]}"
-        self._end(subject, part, ended, reason, time.monotonic() - started, limit_s, lines, text)
-
-    def _process(self, command: Sequence[str], log: Path, limit_s: float) -> tuple[Ended, str | None]:
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                cwd=self.work,
-                env=self.variables,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(timeout=limit_s)
-            except subprocess.TimeoutExpired:
-                return Ended.LIMIT, f"killed after {limit_s:.0f} s"
-            finally:
-                kill_tree(process)
-        return (Ended.DONE, None) if code == 0 else (Ended.FAILED, f"ended with {code}")
-
-    def _end(
-        self,
-        subject: str,
-        part: str,
-        ended: Ended,
-        reason: str | None,
-        seconds: float,
-        limit_s: float,
-        lines: bytes = b"",
-        log: str = "",
-    ) -> None:
-        run = PartRun(subject=subject, part=part, ended=ended, reason=reason, seconds=seconds, limit_s=limit_s)
-        with self._lock:
-            run = self.outcome.add(run, FILES[PARTS[part]], lines)
-            self.outcome.log(f"=== {subject} {part}: {ended.value} {reason or ''}\n{log[-OUTPUT:]}\n")
-        why = "" if reason is None else f" ({reason})"
-        say(f"{subject} {part}: {ended.value}{why}, {seconds:.0f} s, {run.records} records")
-
-    def summary(self, subjects: Sequence[str], parts: Sequence[str]) -> int:
-        """Say what did not come to its end; the exit code."""
-        missing = [f"{s} {p}" for s in subjects for p in parts if not self.outcome.has(s, p)]
-        if missing:
-            say(f"not run to the end: {', '.join(missing)}")
-        say("the results are whole" if not missing else "give the same command again to run what is missing")
-        return INFRA if missing else 0
-
-
-def _whole_lines(path: Path) -> bytes:
-    """A record file without a torn last line."""
-    data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    print(f"{time.strftime('%H:%M:%S', time.gmtime())} {text}", flush=True)
+    whole = runner.whole(chosen, [part for part, group in PARTS.items() if group in groups])
+    return 0 if whole else INFRA
 
 
 if __name__ == "__main__":

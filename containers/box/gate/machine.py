@@ -11,11 +11,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from containers.box.gate.processes import Stranger
 from farm.results import MachineFacts
 
 CPU = "cpu"  #: `Bundle.gpu` of a bundle that needs no GPU
 ASK_S = 180.0
 _DISTRIBUTIONS = ("torch", "cuda-tile", "pytest", "numpy", "cffi")
+_BECOME = """\
+import os
+os.setgroups([])
+os.setgid({uid})
+os.setuid({uid})
+import containers.box.gate.parts, pytest
+"""
 _ASK_TORCH = """\
 import json, torch
 facts = {"torch": torch.__version__, "cuda": torch.version.cuda, "gpu": None}
@@ -35,9 +43,9 @@ class Machine(NamedTuple):
     problems: tuple[str, ...]  #: each with what to do
 
 
-def look(environment: Mapping[str, str], prefix: Sequence[str], gpu: str) -> Machine:
+def look(environment: Mapping[str, str], prefix: Sequence[str], gpu: str, stranger: Stranger | None) -> Machine:
     """Look at this machine as a part's process would see it. `gpu` is the bundle's."""
-    torch, trouble = _torch(environment, prefix)
+    torch, trouble = _torch(environment, prefix, stranger)
     versions = {name: found for name in _DISTRIBUTIONS if (found := _version(name)) is not None}
     versions |= {name: str(torch[name]) for name in ("torch", "cuda") if torch.get(name)}
     tileiras = _tileiras(environment)
@@ -71,8 +79,11 @@ def _missing(facts: MachineFacts, gpu: str, tileiras: str | None) -> Iterator[st
         yield "no tileiras: put it on PATH, or let CUTILE_TILEIRAS_PATH name it"
 
 
-def _torch(environment: Mapping[str, str], prefix: Sequence[str]) -> tuple[dict[str, Any], str | None]:
-    command = (*prefix, sys.executable, "-c", _ASK_TORCH)
+def _torch(
+    environment: Mapping[str, str], prefix: Sequence[str], stranger: Stranger | None
+) -> tuple[dict[str, Any], str | None]:
+    become = "" if stranger is None else _BECOME.format(uid=stranger.uid)
+    command = (*prefix, sys.executable, "-c", become + _ASK_TORCH)
     try:
         done = subprocess.run(
             command, env=dict(environment), capture_output=True, text=True, timeout=ASK_S, check=False

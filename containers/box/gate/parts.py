@@ -5,6 +5,7 @@ along, and what isolates it holds for the candidate's processes that it starts.
 """
 
 import ctypes
+import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +17,7 @@ from containers.box.gate.unpack import subject
 from farm.bundle import read_bundle
 from farm.measured.records import Phase
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
 
 class Group(StrEnum):
@@ -55,17 +56,17 @@ class PartRequest:
     limit_s: float
     jobs: int  #: rows at a time
     out: str  #: file for the records
+    uid: int | None = None  #: whom to become before anything of the candidate runs; None: stay
 
 
 def main(request: Path) -> None:
     """Run one part; its records are on disk one by one, so that a kill loses none before it."""
-    # What a candidate leaves behind when its process dies stays below this one, and ends with it.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     order = read_json(request, PartRequest)
     bundle = read_bundle(Path(order.bundle))
     item = next(item for item in bundle.subjects if item.id == order.subject)
     judged = subject(item, Path(order.work))
     sink = Sink(Path(order.out))
+    become(order.uid)
     group = PARTS[order.part]
     if group is Group.TIMING:
         from containers.box.gate import timing
@@ -91,6 +92,19 @@ def main(request: Path) -> None:
             log=sys.stderr.buffer,
         )
     sink.close()
+
+
+def become(uid: int | None) -> None:
+    """Give up root's rights, and be out of reach of processes that have the same rights afterwards."""
+    if uid is not None:
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+    library = ctypes.CDLL(None)
+    # Candidates have the same user: they may not trace this process or open what it has open.
+    library.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    # What a candidate leaves behind when its process dies stays below this one, and ends with it.
+    library.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 if __name__ == "__main__":

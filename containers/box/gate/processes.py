@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 #: Variables that reach a part: where programs and libraries are, and which device to use. CUDA_HOME and
@@ -15,6 +16,7 @@ PASSED = (
     *("CUDA_TOOLKIT_PATH", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
 )
 UNSHARE_S = 10.0
+NOBODY = 65534  #: uid and gid
 
 
 def environment(host: Mapping[str, str], lib: Path, scratch: Path) -> dict[str, str]:
@@ -49,14 +51,35 @@ def without_network() -> tuple[str, ...]:
     return ()
 
 
-def isolation(prefix: Sequence[str]) -> dict[str, str]:
+@dataclass(frozen=True)
+class Stranger:
+    """A user who owns nothing here."""
+
+    uid: int
+
+    def give(self, folder: Path) -> None:
+        """Make a folder with everything in it theirs, links themselves and never what they lead to."""
+        os.chown(folder, self.uid, self.uid)
+        for parent, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                os.chown(os.path.join(parent, name), self.uid, self.uid, follow_symlinks=False)
+
+
+def somebody_else() -> Stranger | None:
+    """Who parts may run as: nobody where the runner is root, else no one but the runner."""
+    return Stranger(NOBODY) if os.geteuid() == 0 else None
+
+
+def isolation(prefix: Sequence[str], stranger: Stranger | None) -> dict[str, str]:
     """What stands between a candidate and this machine, for the evidence."""
     return {
         "engine": "none: the candidate ran in processes of this machine",
         "network": "none (a network namespace of its own)" if prefix else "the machine's: unshare is refused",
         "environment": f"scrubbed: {', '.join(PASSED[:2])} and the like; no other variable of the caller",
         "files": "the machine's; home and temporary files in a scratch folder",
-        "user": f"uid {os.geteuid()}, as the runner",
+        "user": f"uid {os.geteuid()}, as the runner"
+        if stranger is None
+        else f"uid {stranger.uid}, with no rights",
     }
 
 
