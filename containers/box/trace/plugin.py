@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import CodeType
@@ -11,6 +12,7 @@ import pytest
 
 from containers.box.trace.addresses import AddressBook
 from containers.box.trace.answers import Answer, ComparisonReached, MetadataMismatch
+from containers.box.trace.failure import in_words
 from containers.box.trace.fake_tensors import ClaimMode, StorageMode, in_engine
 from containers.box.trace.rows import backend_of, is_case, numbered, row_key
 from containers.box.trace.stack import Whereabouts
@@ -91,7 +93,7 @@ class RowPlugin(Generic[L]):
         """Note what could not be collected."""
         if report.failed or (report.skipped and isinstance(report.longrepr, tuple)):
             self._uncollected = True
-            self._write({"uncollected": f"{report.nodeid}: {_last_line(report.longrepr)}"})
+            self._write({"uncollected": f"{report.nodeid}: {_why(report.longrepr)}"})
 
     def pytest_collection_finish(self) -> None:
         """Take everything imported so far out of the collector's sight: tests collect garbage in each row."""
@@ -203,6 +205,10 @@ def _place(error: BaseException) -> str:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else ""
+
+
+def _why(longrepr: Any) -> str:
+    return in_words(str(longrepr[-1] if isinstance(longrepr, tuple) else longrepr), os.getcwd())
 
 
 def _last_line(longrepr: Any) -> str:
