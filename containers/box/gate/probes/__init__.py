@@ -57,28 +57,28 @@ def run(
     sink: Sink,
     budget: int = BUDGET,
     rows: int = ROWS,
+    case_limit_s: float = CASE_LIMIT_S,
     scratch: Path | None = None,
 ) -> Summary:
     """Write the subject's probes to `sink` within about `limit_s` seconds.
 
     Variants for which time runs out are written with `source_raised` saying so. `scratch` is a folder for inputs
-    and results (by default in /dev/shm where there is one): up to 16 bytes an element and variant.
+    and results (by default in memory, where /dev/shm has room): up to 40 bytes an element and variant.
     Raises ProbesFailed when no call of the op could be captured.
     """
-    shared = Path("/dev/shm")
-    place = scratch or (shared if shared.is_dir() else None)
-    folder = Path(tempfile.mkdtemp(prefix="probes-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix="probes-", dir=scratch or _roomy()))
     try:
-        return _Run(subject, limit_s, sink, folder).go(budget, rows)
+        return _Run(subject, limit_s, case_limit_s, sink, folder).go(budget, rows)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Run:
-    def __init__(self, subject: Subject, limit_s: float, sink: Sink, folder: Path) -> None:
+    def __init__(self, subject: Subject, limit_s: float, case_limit_s: float, sink: Sink, folder: Path) -> None:
         self._subject = subject
         self._began = time.monotonic()
         self._limit_s = limit_s
+        self._case_limit_s = case_limit_s
         self._sink = sink
         self._folder = folder
         self._target = self._side("attempt", subject.target, subject.patched, subject.target_module)
@@ -99,6 +99,7 @@ class _Run:
                 names=known["names"],
                 own=known["own"],
                 most_rows=rows,
+                rows_s=0.2 * self._limit_s,
                 most_elements=MOST_ELEMENTS,
                 out=str(self._folder),
             )
@@ -156,10 +157,10 @@ class _Run:
                 if side.starts >= STARTS:
                     return f"not run: {side.starts} processes have died"
                 side.start(left)
-            limit = min(CASE_LIMIT_S, left)
+            limit = min(self._case_limit_s, left)
             side.order(limit, case=str(self._file("case", number)), out=str(self._file(name, number)))
         except ProcessEnded as ended:
-            return str(ended) if left > CASE_LIMIT_S or "died" in str(ended) else _NO_TIME
+            return str(ended) if left > self._case_limit_s or "died" in str(ended) else _NO_TIME
         return None
 
     def _result(self, name: str, number: int, problem: str | None) -> Attempt:
@@ -178,7 +179,7 @@ class _Run:
         file = self._file("exact", number)
         try:
             case = str(self._file("case", number))
-            captured.order(min(CASE_LIMIT_S, left), case=case, out=str(file), results=results)
+            captured.order(min(self._case_limit_s, left), case=case, out=str(file), results=results)
             return dict(saved.load(file))
         except (ProcessEnded, OSError):
             return {}
@@ -212,4 +213,11 @@ class _Run:
         return "\n".join(side.log.read_text(errors="replace")[-4000:] for side in sides if side.log.exists())
 
 
+def _roomy() -> Path | None:
+    """/dev/shm where it has room for all files; containers often give it 64 MB. None: the usual place."""
+    shared = Path("/dev/shm")
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free >= _ROOM else None
+
+
+_ROOM = 8 << 30
 _NO_TIME = "not run: no time was left"

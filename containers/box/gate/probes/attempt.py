@@ -1,4 +1,8 @@
-"""One case on one side: called twice, over poisoned memory, with arguments between guards."""
+"""One case on one side: called twice, over poisoned memory, with arguments between guards.
+
+On a GPU another call comes first and is thrown away: it compiles and tunes, and a tuner computes the result many
+times over, so that memory in which nothing is written may hold it.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,17 +16,21 @@ from containers.box.gate.probes.memory import BESIDE, poison
 
 Function = Callable[..., Any]
 
+#: The call whose results do not count; its patterns are those of the last one.
+_WARM_UP = -1
+
 
 def attempt(function: Function, case: Case, device: torch.device) -> dict[str, Any]:
     """What the case gives, in the form that `compare.from_saved` reads. The call's exceptions are part of it."""
     once: dict[str, Any] | None = None
-    for turn in (0, 1):
+    for turn in (_WARM_UP, 0, 1) if device.type == "cuda" else (0, 1):
         try:
             this = _once(function, case, device, turn)
         except Exception as error:
             again = "" if once is None else "the second time: "
             return _failed(f"{again}{type(error).__name__}: {_line(error)}", device)
-        once = this if once is None else _joined(once, this)
+        if turn != _WARM_UP:
+            once = this if once is None else _joined(once, this)
     assert once is not None
     return once
 

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -36,11 +37,13 @@ class Capture:
         self._row: list[Call] = []
         self._back = False
         self.most_rows = 8
+        self.until_s = float("inf")  #: on the monotonic clock: after it no row is begun
         self.calls: list[Call] = []
         self.references: dict[str, Reference] = {}  #: by the call's id
         self.by_name: dict[str, Reference] = {}  #: by the registry's name, for calls without one of their own
         self.unportable: list[str] = []  #: calls that were left out, with the reason
         self._keys: dict[str, str] = {}
+        self._session: pytest.Session | None = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -56,6 +59,15 @@ class Capture:
         functions = [item.nodeid.split("[", 1)[0] for item in mine]
         rows = [Row(index=i, function=functions[i], params=params[i]) for i in range(len(mine))]
         items[:] = [mine[row.index] for row in choose(rows, self.most_rows)]
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Begin no other row when time is up; what was captured until then is enough."""
+        if time.monotonic() > self.until_s and self._session is not None:
+            self._session.shouldstop = "time is up"
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep what can be told to stop."""
+        self._session = session
 
     def pytest_collection_finish(self) -> None:
         """The repo is imported now: stand before its functions."""
@@ -95,7 +107,7 @@ class Capture:
             made = outermost and factory is None and inspect.isroutine(returned)
             if made and kept is not None and not kept.slots:
                 self._row.remove(kept)
-                return self._recorded(name, returned, (kept.args, kept.kwargs))
+                return self._recorded(name, returned, {"@": "tuple", "items": [kept.args, kept.kwargs]})
             return returned
 
         return call
@@ -114,7 +126,9 @@ class Capture:
         except UnportableArgument as error:
             self.unportable.append(f"{self._key}: {name} got {error}")
             return None
-        tensors = tuple(_slot(label, t) for label, t in zip(slots.names, slots.tensors, strict=True))
+        # A row that computes without gradients has none to give, whatever its tensors want.
+        graded = torch.is_grad_enabled()
+        tensors = tuple(_slot(label, t, graded) for label, t in zip(slots.names, slots.tensors, strict=True))
         call = Call(
             key=self._key,
             position=len(self._row),
@@ -183,7 +197,7 @@ def _form(call: Call) -> str:
     return f"{call.name}({', '.join(f'{slot.name}:{slot.data.dim()}' for slot in call.slots)})"
 
 
-def _slot(name: str, tensor: torch.Tensor) -> Slot:
+def _slot(name: str, tensor: torch.Tensor, graded: bool) -> Slot:
     data = tensor.detach().cpu().contiguous().clone()
     strides = tuple(tensor.stride())
     overlapping = any(stride == 0 and n > 1 for stride, n in zip(strides, tensor.shape, strict=True))
@@ -191,7 +205,7 @@ def _slot(name: str, tensor: torch.Tensor) -> Slot:
         name=name,
         data=data,
         strides=contiguous_strides(tensor.shape) if overlapping else strides,
-        wants_grad=tensor.requires_grad and tensor.is_floating_point(),
+        wants_grad=graded and tensor.requires_grad and tensor.is_floating_point(),
     )
 
 

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def _capture(request: dict[str, Any], orders: io.TextIOWrapper, replies: io.Text
     originals = {name: registry[name][backend] for name in names if backend in registry.get(name, {})}
     plugin = Capture(registry=registry, names=names, backend=backend, comparison=request["comparison"])
     plugin.most_rows = request["most_rows"]
+    plugin.until_s = time.monotonic() + request["rows_s"]
     code = int(pytest.main([*_PYTEST_OPTIONS, *request["tests"]], plugins=[plugin]))
     for name, function in originals.items():
         registry[name][backend] = function

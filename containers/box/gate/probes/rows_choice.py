@@ -16,7 +16,7 @@ class Row:
 
 
 def choose(rows: Sequence[Row], most: int) -> list[Row]:
-    """At most `most` rows: the smallest of each (function, dtypes, flags); functions take turns.
+    """At most `most` rows, small ones first: the smallest of each function with its dtypes and flags, in turn.
 
     A row's size is the product of the integers in its parameters, so far as they are extents.
     """
@@ -32,7 +32,7 @@ def choose(rows: Sequence[Row], most: int) -> list[Row]:
             if waiting and len(chosen) < most:
                 # From both ends in turn: parametrisation varies the last parameter first.
                 chosen.append(waiting.pop(0 if len(chosen) % 2 == 0 else -1))
-    return sorted(chosen, key=lambda row: row.index)
+    return sorted(chosen, key=lambda row: (size(row), row.index))
 
 
 def size(row: Row) -> float:

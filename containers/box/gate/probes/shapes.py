@@ -17,10 +17,10 @@ from containers.box.gate.probes.layouts import LAYOUTS, like
 from farm.measured.records import ProbeKind
 
 #: Extents off any list: odd ones, tiny ones, and the neighbours of powers of two; even ones for ops that halve.
-EXTENTS = (7, 34, 1, 65, 3, 130, 2, 33, 63, 100, 5, 127, 6)
+EXTENTS = (7, 34, 1, 257, 3, 130, 2, 65, 33, 63, 1000, 5, 127, 6)
 #: A changed call may have so many times the elements of the captured one, or SMALL_CALL, whichever is more.
 GROWTH = 2
-SMALL_CALL = 1 << 16
+SMALL_CALL = 1 << 18
 
 
 def extents(call: Call) -> list[int]:
@@ -33,7 +33,7 @@ def shapes(call: Call) -> Iterator[Case]:
     """One extent changed at a time, the extents in turn; now and then all at once, to odd ones or to even."""
     known = extents(call)
     turns = [_changes(call, extent) for extent in known]
-    together = iter((7, 33, 3, 6, 1)) if len(turns) > 1 else iter(())
+    together = iter((7, 129, 3, 6, 33, 1)) if len(turns) > 1 else iter(())
     for group in zip_longest(*turns):
         start = next(together, None)
         if start is not None:
