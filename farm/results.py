@@ -36,7 +36,7 @@ class PartRun:
     """One part of the gates for one subject."""
 
     subject: str
-    part: str  #: `source`, `target`, `stub`, `null-zeros`, .., `probes`, `timing`
+    part: str  #: `source`, `target`, `stub`, `null`, `probes`, `timing`
     ended: Ended
     reason: str | None  #: for other ends than DONE
     seconds: float  #: wall clock

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from containers.box.gate.machine import look
 from containers.box.gate.outcome import Outcome
-from containers.box.gate.parts import PARTS, Group
+from containers.box.gate.parts import LANES, PARTS, Group
 from containers.box.gate.processes import environment, isolation, somebody_else, without_network
 from containers.box.gate.runner import Runner, say
 from containers.box.gate.unpack import unpack_collector
@@ -33,7 +33,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
         help="rows, probes or timing; may be given again; without it, all",
     )  # fmt: skip
     parser.add_argument("--subjects", metavar="IDS", help="ids or ops with commas between; without it, all")
-    parser.add_argument("--jobs", type=int, help="subjects at once, for rows and probes")
+    parser.add_argument("--jobs", type=int, help="parts at once, of rows and probes")
     parser.add_argument("--row-jobs", type=int, default=1, help="rows of a subject at once")
     parser.add_argument("--part-limit-s", type=float, default=1800.0, help="longest that one part may take")
     parser.add_argument("--time-limit-s", type=float, help="longest that all may take")
@@ -114,10 +114,10 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         row_jobs=asked.row_jobs,
         again=asked.again,
     )
-    at_once = asked.jobs or max(1, min(len(chosen), (os.cpu_count() or 2) // 2))
-    together = [part for part, group in PARTS.items() if group is not Group.TIMING and group in groups]
+    at_once = asked.jobs or max(1, min(2 * len(chosen), (os.cpu_count() or 2) // 2))
+    lanes = [(subject, [part for part in lane if PARTS[part] in groups]) for subject in chosen for lane in LANES]
     with ThreadPoolExecutor(max_workers=at_once) as pool:
-        list(pool.map(lambda subject: runner.all(subject, together), chosen))
+        list(pool.map(lambda lane: runner.all(*lane), lanes))
     if Group.TIMING in groups:
         for subject in chosen:
             runner.all(subject, ["timing"])

@@ -28,18 +28,18 @@ class Group(StrEnum):
     TIMING = "timing"  #: device times, one subject at a time
 
 
-#: Null kernels, see `farm.measured.records.RowRun.null`.
-NULLS = ("zeros", "mean", "input", "last")
-
 #: Parts in the order in which a subject's run, each with its group.
 PARTS: dict[str, Group] = {
     "source": Group.ROWS,
     "target": Group.ROWS,
     "stub": Group.ROWS,
     "probes": Group.PROBES,
-    **{f"null-{name}": Group.ROWS for name in NULLS},
+    "null": Group.ROWS,
     "timing": Group.TIMING,
 }
+
+#: Parts that need a GPU, and not alone. A lane's run one after the other, lanes side by side.
+LANES = (("source", "null"), ("target", "stub", "probes"))
 
 #: File of a group's records, among the results.
 FILES = {group: f"{group.value}.jsonl.gz" for group in Group}
@@ -79,12 +79,10 @@ def main(request: Path) -> None:
     else:
         from containers.box.gate import rows
 
-        word, _, null = order.part.partition("-")
-        side = "target" if word in ("target", "stub") else "source"
+        side = "target" if order.part in ("target", "stub") else "source"
         rows.run(
             judged,
-            Phase(word),
-            null=null or None,
+            Phase(order.part),
             limit_s=order.limit_s,
             sink=sink,
             jobs=order.jobs,

@@ -46,6 +46,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
+        self._unpacking = threading.Lock()
         self._unpacked: set[str] = set()
 
     def all(self, subject: str, parts: Sequence[str]) -> None:
@@ -66,11 +67,7 @@ class Runner:
         if limit_s < LEAST_S:
             self._end(subject, part, Ended.NOT_RUN, "no time was left", 0.0, max(limit_s, 0.0))
             return
-        if subject not in self._unpacked:
-            unpack(self.bundle, next(item for item in self.manifest.subjects if item.id == subject), self.work)
-            if self.stranger is not None:
-                self.stranger.give(self.work / subject)
-            self._unpacked.add(subject)
+        self._unpack(subject)
         folder = self.control / f"{subject}.{part}"
         folder.mkdir(parents=True, exist_ok=True)
         request, records, log = folder / "request.json", folder / "records.jsonl", folder / "log.txt"
@@ -102,6 +99,15 @@ class Runner:
         if ended is Ended.FAILED and reason is not None:
             reason = f"{reason}: {(text.strip().splitlines() or ['no word'])[-1]}"
         self._end(subject, part, ended, reason, time.monotonic() - started, limit_s, lines, text)
+
+    def _unpack(self, subject: str) -> None:
+        with self._unpacking:
+            if subject in self._unpacked:
+                return
+            unpack(self.bundle, next(item for item in self.manifest.subjects if item.id == subject), self.work)
+            if self.stranger is not None:
+                self.stranger.give(self.work / subject)
+            self._unpacked.add(subject)
 
     def _process(
         self, command: Sequence[str], log: Path, limit_s: float, records: int

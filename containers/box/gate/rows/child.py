@@ -31,7 +31,7 @@ def main(request: Request, channel: Channel) -> None:
     marks = Marks(
         synchronize=torch.cuda.synchronize,
         flush=collector.flush if watched else None,
-        begin=collector.begin if watched else None,
+        **({"begin": collector.begin, "end": collector.end} if watched else {}),
     )
     brackets = Brackets(marks, identities.check)
     watch = Watch(

@@ -18,11 +18,14 @@ class Marks:
         *,
         synchronize: Callable[[], None],
         flush: Callable[[int], bool] | None,
-        begin: Callable[[], bool] | None = None,
+        begin: Callable[[], bool] = lambda: True,
+        end: Callable[[], bool] = lambda: True,
     ) -> None:
         self._synchronize = synchronize
         self._flush = flush
         self._begin = begin
+        self._end = end
+        self._watching = True
         self._held = True
         named = os.environ.get(COUNTS)
         self._counts = Path(named) if named else None
@@ -37,14 +40,16 @@ class Marks:
         """Whether the op runs now."""
         return self._depth > 0
 
-    def begin_row(self) -> None:
-        """Forget what was before."""
+    def begin_row(self, *, watch: bool = True) -> None:
+        """Forget what was before; collect device activity from now on, or leave it alone."""
         self._depth = 0
         self._marks = []
         self._exports = Counter()
-        if not self._held and self._begin is not None:  # a profiler has taken the records in the row before
+        if watch and not (self._watching and self._held):  # or a profiler has taken the records in the row before
             self._begin()
-        self._held = True
+        elif self._watching and not watch:
+            self._end()
+        self._watching, self._held = watch, True
         self._mark(inside=False)
 
     def end_row(self) -> tuple[tuple[Mark, ...], dict[str, int]]:
@@ -80,7 +85,7 @@ class Marks:
         self._depth -= 1
 
     def _mark(self, *, inside: bool) -> None:
-        if self._flush is None:
+        if self._flush is None or not self._watching:
             return
         self._synchronize()
         self._token += 1

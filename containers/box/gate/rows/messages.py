@@ -79,6 +79,7 @@ class Command:
 
     node: str
     null: str | None
+    watch: bool  #: device activity is collected; where not, a profiler of the watched code has CUPTI to itself
 
 
 @dataclass(frozen=True, kw_only=True)

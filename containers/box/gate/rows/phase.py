@@ -4,6 +4,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from containers.box.gate.rows.messages import Collection, Command, ItemName, ProcessFacts, RowEnd
@@ -14,6 +15,7 @@ _TICK_S = 0.1
 _GRACE_S = 1.0  #: a dead child's last messages may still be under way
 _START_LIMIT_S = 300.0  #: to import torch and the repo, and to collect
 _STARTS = 2  #: so often a child may die before it has collected
+_RUNS = 3  #: most runs of a row: unwatched, watched, and again if a profiler took the records meanwhile
 
 
 class Spawn(Protocol):
@@ -49,7 +51,7 @@ class PhaseRun:
         self._workers: list[Worker] = []
         self._waiting: deque[Command] = deque()
         self._names: dict[str, ItemName] = {}
-        self._again: dict[str, int] = {}  #: rows in their second run, with the calls of the first
+        self._again: dict[str, list[int]] = {}  #: rows that passed and run again, with the calls of each run
         self._died: dict[Worker, float] = {}
         self._starts_failed = 0
         self.collection: Collection | None = None
@@ -100,7 +102,11 @@ class PhaseRun:
             return
         self.collection = collection
         self._names = {row.node: row for row in collection.rows}
-        self._waiting.extend(Command(node=row.node, null=null) for null in self._nulls for row in collection.rows)
+        # The target may tune itself with a profiler, which wants CUPTI to itself: its rows run unwatched first.
+        watch = self._phase is Phase.SOURCE or not collection.has_device
+        self._waiting.extend(
+            Command(node=row.node, null=null, watch=watch) for null in self._nulls for row in collection.rows
+        )
         for _ in range(min(self._jobs, len(self._waiting)) - 1):
             self._start()
 
@@ -114,11 +120,13 @@ class PhaseRun:
     def _ended(self, worker: Worker, command: Command, end: RowEnd) -> None:
         calls = worker.calls - worker.calls_before
         seen = worker.recorder.row(end)
-        if seen.taken and end.outcome is Outcome.PASSED and command.node not in self._again and not end.broken:
-            self._again[command.node] = calls
-            worker.order(command)
+        runs = self._again.setdefault(command.node, [])
+        runs.append(calls)
+        unseen = (not command.watch and self._phase is Phase.TARGET) or seen.taken
+        if unseen and end.outcome is Outcome.PASSED and len(runs) < _RUNS and not end.broken:
+            worker.order(replace(command, watch=True))
             return
-        calls += self._again.get(command.node, 0)
+        calls = sum(self._again.pop(command.node))
         fits = end.no_null is None
         run = RowRun(
             subject=self._subject,

@@ -91,7 +91,7 @@ class RowRunner:
         null = Null(command.null, self._last) if command.null else None
         self._outcome, self._reason = Outcome.NOT_RUN, None
         self._brackets.begin_row(null)
-        broken = not _answers(self._marks.begin_row)
+        broken = not _answers(lambda: self._marks.begin_row(watch=command.watch))
         began = _now()
         item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
         seconds = _now() - began
