@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from containers.box.gate.collector import Reader, State
 from containers.box.gate.rows.messages import RowEnd
 
 _TOKEN_LIMIT_S = 60
@@ -21,6 +22,8 @@ class Seen:
 
 class Recorder(Protocol):
     """The parent's side of a child's device activity."""
+
+    has_device: bool  #: whether the child sees a GPU, once it has said so
 
     @property
     def environment(self) -> dict[str, str]:
@@ -63,11 +66,11 @@ class ExportRecorder:
 class CuptiRecorder:
     """Over the native collector, see containers/box/gate/collector.py."""
 
-    def __init__(self, library: Path) -> None:
-        from containers.box.gate.collector import Reader
-
-        self._reader = Reader()
+    def __init__(self, library: Path, reader: Reader | None = None) -> None:
+        self.has_device = False
+        self._reader = reader or Reader()
         self._library = library
+        self._silent = False
 
     @property
     def environment(self) -> dict[str, str]:
@@ -84,13 +87,16 @@ class CuptiRecorder:
         self._reader.started()
 
     def row(self, end: RowEnd) -> Seen:
-        """Sum up what the collector gave between the row's marks."""
-        from containers.box.gate.collector import State
-
+        """Sum up what the collector gave between the row's marks; without a GPU, the exports called."""
+        if not self.has_device:
+            return Seen(kernels=end.exports, lost=0, taken=False)
         kernels: Counter[str] = Counter()
-        lost, usable, taken = 0, bool(end.marks), False
-        for mark in end.marks:
+        lost, usable, taken = 0, bool(end.marks) and not self._silent, False
+        for mark in end.marks if usable else ():
             flush = self._reader.until(mark.token, _TOKEN_LIMIT_S)
+            if flush.state is State.ENDED:
+                self._silent = True
+                return Seen(kernels=None, lost=lost, taken=False)
             # Before the first use of CUDA there is no context, and nothing can have run.
             if flush.state is State.NO_CONTEXT and not flush.events:
                 continue

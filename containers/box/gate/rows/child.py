@@ -3,7 +3,6 @@
 Everything that watches is imported and set up before the tree is on the import path.
 """
 
-import importlib
 import json
 import os
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from containers.box.gate import collector
 from containers.box.gate.rows.brackets import Brackets
 from containers.box.gate.rows.dsl import Watch
 from containers.box.gate.rows.identities import Identities
@@ -22,15 +22,17 @@ from containers.box.gate.rows.plugin import RowRunner
 from farm.codec import decode
 
 OPTIONS = ("-p", "no:cacheprovider", "-q", "--no-header", "--tb=short", "--capture=no", "-o", "addopts=")
-_COLLECTOR = "containers.box.gate.collector"
 
 
 def main(request: Request, channel: Channel) -> None:
     """Collect, run what the parent asks for, tell what the process looks like at its end."""
     identities = Identities()
-    flush = importlib.import_module(_COLLECTOR).flush if request.collector else None
-    synchronize = torch.cuda.synchronize if torch.cuda.is_available() else _nothing
-    marks = Marks(synchronize=synchronize, flush=flush)
+    watched = request.collector and torch.cuda.is_available()
+    marks = Marks(
+        synchronize=torch.cuda.synchronize,
+        flush=collector.flush if watched else None,
+        begin=collector.begin if watched else None,
+    )
     brackets = Brackets(marks, identities.check)
     watch = Watch(
         request.source_dsl,
@@ -68,10 +70,6 @@ def main(request: Request, channel: Channel) -> None:
         **(watch.facts() if request.guarded else {}),
     }
     channel.send(ProcessFacts(facts=facts))
-
-
-def _nothing() -> None:
-    pass
 
 
 def _threads() -> list[str]:

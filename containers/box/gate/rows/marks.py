@@ -13,9 +13,17 @@ from containers.interpose import COUNTS, read_counts
 class Marks:
     """Marks where the op begins and ends, across its nested calls, in whatever thread they run."""
 
-    def __init__(self, *, synchronize: Callable[[], None], flush: Callable[[int], object] | None) -> None:
+    def __init__(
+        self,
+        *,
+        synchronize: Callable[[], None],
+        flush: Callable[[int], bool] | None,
+        begin: Callable[[], bool] | None = None,
+    ) -> None:
         self._synchronize = synchronize
         self._flush = flush
+        self._begin = begin
+        self._held = True
         named = os.environ.get(COUNTS)
         self._counts = Path(named) if named else None
         self._token = 0
@@ -34,6 +42,9 @@ class Marks:
         self._depth = 0
         self._marks = []
         self._exports = Counter()
+        if not self._held and self._begin is not None:  # a profiler has taken the records in the row before
+            self._begin()
+        self._held = True
         self._mark(inside=False)
 
     def end_row(self) -> tuple[tuple[Mark, ...], dict[str, int]]:
@@ -73,7 +84,7 @@ class Marks:
             return
         self._synchronize()
         self._token += 1
-        self._flush(self._token)
+        self._held = self._flush(self._token) and self._held
         self._marks.append(Mark(token=self._token, inside=inside))
 
     def _calls(self) -> dict[str, int]:

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from containers.box.gate.rows.activity import ExportRecorder
 from containers.box.gate.rows.messages import Collection, Command, ItemName, ProcessFacts, RowEnd
 from containers.box.gate.rows.worker import Worker
 from farm.measured.records import Outcome, Phase, RowRun
@@ -96,8 +95,7 @@ class PhaseRun:
 
     def _collected(self, worker: Worker, collection: Collection) -> None:
         worker.collected = True
-        if isinstance(worker.recorder, ExportRecorder):
-            worker.recorder.has_device = collection.has_device
+        worker.recorder.has_device = collection.has_device
         if self.collection is not None:
             return
         self.collection = collection
