@@ -6,6 +6,7 @@ packages beyond the toolchain, hence no library here.
 
 import dataclasses
 import enum
+import functools
 import types
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -97,11 +98,16 @@ def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
     raise CodecError(f"{where}: fits none of {len(options)} forms: " + "; ".join(errors))
 
 
+@functools.cache
+def _shape(kind: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Types and fields of a dataclass by name; worked out once, since record files have many lines."""
+    return get_type_hints(kind), {f.name: f for f in dataclasses.fields(kind)}
+
+
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise CodecError(f"{where}: expected an object, got {type(data).__name__}")
-    hints = get_type_hints(kind)
-    fields = {f.name: f for f in dataclasses.fields(kind)}
+    hints, fields = _shape(kind)
     for name in data:
         if name not in fields:
             raise CodecError(f"{where}: unknown field {name!r} of {kind.__name__}")

@@ -30,7 +30,7 @@ def correctness_gate(rows: Rows, probes: Iterable[Probe]) -> CorrectnessRuling:
     narrowed = dict(_narrowed(rows))
     judged = judge_probes(probes)
     findings = [*_rows(rows, narrowed), *judged.findings, *_unknown(rows, void)]
-    bad = [f for wanted in (Ruling.FAIL, Ruling.INFRA) for f in findings if f.ruling is wanted]
+    bad = [f for wanted in (Ruling.FAIL, Ruling.INFRA, Ruling.AMBIGUOUS) for f in findings if f.ruling is wanted]
     source_failed = [key for key in rows.source if outcome(rows.source, key) is Outcome.FAILED]
     flags = [
         *(Flag(where=key, what=f"the source itself fails: {reason(rows.source, key)}") for key in source_failed),
@@ -95,10 +95,11 @@ def _rows(rows: Rows, narrowed: dict[str, str]) -> Iterator[Finding]:
 
 
 def _unknown(rows: Rows, void: dict[str, str]) -> Iterator[Finding]:
+    """Where no row proves anything the target is neither proven nor disproven."""
     if rows.expected and len(void) == len(rows.expected):
         why = next(iter(void.values()))
         tried = any(rows.null.get(key) for key in rows.expected)
-        ruling = Ruling.FAIL if tried else Ruling.INFRA
+        ruling = Ruling.AMBIGUOUS if tried else Ruling.INFRA
         yield Finding(ruling=ruling, reason=f"none of {len(void)} rows proves anything: {why}")
 
 

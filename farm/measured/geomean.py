@@ -12,6 +12,9 @@ from farm.measured.model import ConfigLine, Finding, Flag, Plan, Settings
 from farm.measured.records import ConfigFact, TimedCall
 from farm.measured.statistics import Answer, Interval, answer, geomean
 
+#: Configs whose problem is of these are no part of the frozen list: reported, and never held against the target.
+_LEFT_OUT = ("source", "settings")
+
 
 class GeomeanRuling(NamedTuple):
     """The gate and what it rests on."""
@@ -91,13 +94,14 @@ def _problem(
 def geomean_gate(facts: Iterable[ConfigFact], calls: Iterable[TimedCall], settings: Settings) -> GeomeanRuling:
     """Rule on the records of one subject. Cheats come before what the measuring lost, that before any ratio."""
     all_facts = list({fact.config: fact for fact in facts}.values())
-    listed = [fact for fact in all_facts if not fact.second_reference and fact.problem_of != "source"]
+    listed = [fact for fact in all_facts if not fact.second_reference and fact.problem_of not in _LEFT_OUT]
     frozen = [fact.config for fact in listed if fact.problem is None]
     seconds = {fact.config for fact in all_facts if fact.second_reference}
     all_calls = list(calls)
     first = [call for call in all_calls if call.config not in seconds]
     place = standing(first, frozen, settings.plan) if frozen else None
-    result = _result(listed, first, place, settings.plan)
+    why = next((f"{fact.config}: {fact.problem}" for fact in all_facts if fact.problem is not None), None)
+    result = _result(listed, first, place, settings.plan, why)
     lines = tuple(config_line(fact, all_calls) for fact in all_facts if not fact.second_reference)
     return GeomeanRuling(
         result=result,
@@ -110,7 +114,11 @@ def geomean_gate(facts: Iterable[ConfigFact], calls: Iterable[TimedCall], settin
 
 
 def _result(
-    listed: Sequence[ConfigFact], calls: Sequence[TimedCall], place: Standing | None, plan: Plan
+    listed: Sequence[ConfigFact],
+    calls: Sequence[TimedCall],
+    place: Standing | None,
+    plan: Plan,
+    why: str | None,
 ) -> GateResult:
     findings = [*call_findings(calls), *_untimed(listed), *_unknown(listed, calls)]
     for wanted in (Ruling.FAIL, Ruling.INFRA):
@@ -119,7 +127,7 @@ def _result(
             more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
             return _gate(wanted, reasons[0] + more)
     if place is None:
-        return _gate(Ruling.INFRA, "no config was timed")
+        return _gate(Ruling.INFRA, "no config was timed" + (f": {why}" if why else ""))
     if place.problem is not None or place.interval is None:
         return _gate(Ruling.INFRA, place.problem or "too few blocks count")
     low, ratio, high = place.interval

@@ -38,7 +38,7 @@ class Settings:
 class Finding:
     """One reason why a gate does not pass."""
 
-    ruling: Ruling  #: FAIL or INFRA
+    ruling: Ruling  #: any but PASS
     reason: str
 
 

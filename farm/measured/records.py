@@ -161,3 +161,6 @@ class ConfigFact:
     problem: str | None  #: why it could not be timed
     second_reference: bool = False  #: times another implementation of the repository instead of the target
     problem_of: str | None = None  #: `source`, `target`, or `settings` that left it out; None: the measuring's
+
+
+Record = Collected | RowRun | Probe | ConfigFact | TimedCall

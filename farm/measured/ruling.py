@@ -6,10 +6,10 @@ from farm.measured.correctness import CorrectnessRuling, correctness_gate
 from farm.measured.executed import ExecutedRuling, executed_gate
 from farm.measured.geomean import geomean_gate
 from farm.measured.model import Measured, RowLine, Settings
-from farm.measured.records import Collected, ConfigFact, Outcome, Probe, RowRun, TimedCall
+from farm.measured.records import Collected, ConfigFact, Outcome, Probe, Record, RowRun, TimedCall
 from farm.measured.rowtable import Rows, gather, outcome, reason
 
-Record = Collected | RowRun | Probe | ConfigFact | TimedCall
+__all__ = ["Record", "rule"]
 
 
 def rule(records: Iterable[Record], settings: Settings) -> Measured:

@@ -35,6 +35,11 @@ def is_source(symbol: str, settings: Settings) -> bool:
     )
 
 
+def is_framework(symbol: str) -> bool:
+    """Whether a symbol is named as torch and its libraries name theirs, or is a copy or memset."""
+    return symbol.startswith((MEMCPY, MEMSET)) or _FRAMEWORK.match(symbol) is not None
+
+
 def foreign(target: Mapping[str, int], source: Mapping[str, int], settings: Settings) -> str | None:
     """What the target launched without right, or None: both are device symbols with counts of the same work.
 

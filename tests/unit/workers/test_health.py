@@ -12,7 +12,7 @@ def settings(state: Path, **more) -> Settings:
 def test_a_writable_state_folder_is_healthy_and_a_missing_broker_is_not(tmp_path):
     found = {finding.name: finding.ok for finding in findings(settings(tmp_path, limits=Limits(min_free_bytes=1)))}
     assert found == {"broker": False, "ledger": True, "space": True}
-    assert "farm up" in broker_finding(settings(tmp_path)).message
+    assert "correct broker.url" in broker_finding(settings(tmp_path)).message
 
 
 def test_a_full_disk_says_how_much_is_missing(tmp_path):

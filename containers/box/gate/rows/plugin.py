@@ -56,7 +56,11 @@ class RowRunner:
         keys = numbered([_key(item) for item in session.items])
         self._items = {item.nodeid: item for item in session.items}
         rows = tuple(ItemName(key=key, node=i.nodeid) for key, i in zip(keys, session.items, strict=True))
-        self._ready()
+        try:
+            self._ready()
+        except Exception as error:
+            self.tell(problem=f"the repo's registry: {type(error).__name__}: {error}")
+            return True
         self.tell(rows)
         for command in self._channel.commands():
             end = self._run(command)

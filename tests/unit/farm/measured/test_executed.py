@@ -110,9 +110,12 @@ def test_filling_oftener_than_the_source_is_allowed_and_computing_is_not() -> No
 def test_a_row_in_which_the_source_launches_nothing_asks_nothing_of_the_target() -> None:
     records = changed(honest(), SOURCE, kernels={TORCH: 2})
     records = changed(records, TARGET, kernels={TORCH: 2}, calls=0)
+    records = changed(records, STUB, outcome=Outcome.PASSED)
     found = ruled(records)
     assert (found.result.ruling, found.result.summary) == (Ruling.PASS, "measured 1/1")
     assert found.flags[0].what == "the source launches nothing in this row"
+    unnamed = changed(records, SOURCE, kernels={TORCH: 2, "some_other_kernel": 1})
+    assert ruled(unnamed).result.ruling is Ruling.FAIL, "a kernel that no name fits may be the source's"
     both = changed(honest(), is_row(Phase.SOURCE, None), kernels={TORCH: 2})
     assert ruled(both).result.ruling is Ruling.INFRA
 
