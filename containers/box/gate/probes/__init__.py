@@ -194,7 +194,8 @@ class _Run:
             "registry": subject.registry,
             **more,
         }
-        environment = {**interpose.environment(subject.library), **subject.environment}
+        own = subject.target_environment if backend == subject.target else {}
+        environment = {**interpose.environment(subject.library), **subject.environment, **own}
         return Side(
             request=request, tree=tree, path=subject.package_path, environment=environment, folder=self._folder
         )

@@ -26,7 +26,8 @@ class Device:
             self._driver = ctypes.CDLL("libcuda.so.1")
             l2_bytes = int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)) or 64 << 20
             self._scratch = torch.empty(int(flush_factor * l2_bytes) // 4, dtype=torch.int32, device="cuda")
-        self._sleep, self._flush, self._begin = time.sleep, collector.flush, collector.begin
+        self._sleep, self._flush = time.sleep, collector.flush
+        self._begin, self._end = collector.begin, collector.end
 
     def synchronize(self) -> None:
         """Wait for all work of all streams."""
@@ -48,8 +49,13 @@ class Device:
         self._sleep(seconds)
         self.flush(token)
 
+    def end(self) -> None:
+        """Collect nothing: a profiler that the set-up runs, in a tuner say, has CUPTI to itself."""
+        self._synchronize()
+        self._end()
+
     def begin(self) -> None:
-        """Receive the records again, should the set-up have run a profiler of its own."""
+        """Collect again."""
         self._synchronize()
         self._begin()
 

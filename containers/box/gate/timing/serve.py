@@ -32,10 +32,11 @@ class Server:
 
         `traffic(function)` calls it once more and gives the bytes that the op's calls read and write at least.
         """
+        self._device.end()
         for _ in range(1 + self._warmup):
             function()
-        self._device.begin()
         bytes_least = traffic(function)
+        self._device.begin()
         inputs = Inputs(reachable(function), self._device.name)
         inputs.refill(0)
         sizes = self._check(function(), inputs, 0)[1]

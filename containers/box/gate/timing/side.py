@@ -51,14 +51,29 @@ class Role:
     tree: Path
     backend: str
     module: str  #: whose functions in the registry are timed
+    environment: Mapping[str, str]
 
 
 def roles(subject: Subject) -> dict[str, Role]:
     """The three children: the control is a second one of the source."""
-    source = {"tree": subject.bare, "backend": subject.source, "module": subject.source_module}
-    target = {"tree": subject.patched, "backend": subject.target, "module": subject.target_module}
-    named = {"source": source, "target": target, "control": source}
-    return {name: Role(name=name, **values) for name, values in named.items()}  # type: ignore[arg-type]
+
+    def source(name: str) -> Role:
+        return Role(
+            name=name,
+            tree=subject.bare,
+            backend=subject.source,
+            module=subject.source_module,
+            environment=subject.environment,
+        )
+
+    target = Role(
+        name="target",
+        tree=subject.patched,
+        backend=subject.target,
+        module=subject.target_module,
+        environment={**subject.environment, **subject.target_environment},
+    )
+    return {"source": source("source"), "target": target, "control": source("control")}
 
 
 class Side:
@@ -88,7 +103,7 @@ class Side:
         self._process = subprocess.Popen(
             [settings.python, "-m", part, json.dumps(request), str(command_read), str(reply_write)],
             cwd=role.tree,
-            env=_environment({**subject.environment, **recorder.variables()}),
+            env=_environment({**role.environment, **recorder.variables()}),
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
