@@ -28,10 +28,9 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="run", description="Run the gates of this bundle.")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="RESULTS", help="folder for the results")
-    parser.add_argument(
-        "--only", type=lambda text: Group(text.lower()), action="append", choices=list(Group), metavar="GROUP",
-        help="rows, probes or timing; may be given again; without it, all",
-    )  # fmt: skip
+    words = sorted({*(group.value for group in Group), *PARTS})
+    only = f"a group (rows, probes, timing) or one of {', '.join(PARTS)}; may be repeated; without it, all"
+    parser.add_argument("--only", type=str.lower, action="append", choices=words, metavar="PARTS", help=only)
     parser.add_argument("--subjects", metavar="IDS", help="ids or ops with commas between; without it, all")
     parser.add_argument("--jobs", type=int, help="parts at once, of rows and probes")
     parser.add_argument("--row-jobs", type=int, default=1, help="rows of a subject at once")
@@ -71,6 +70,7 @@ def _chosen(manifest: Bundle, text: str | None) -> tuple[str, ...]:
 
 
 def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.Namespace, scratch: Path) -> int:
+    deadline = None if asked.time_limit_s is None else time.monotonic() + asked.time_limit_s
     control, work = scratch / "control", scratch / "work"
     control.mkdir(parents=True, exist_ok=True, mode=0o700)
     for folder in (scratch, work, work / "homes", work / "home", work / "tmp"):
@@ -90,7 +90,8 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         for problem in machine.problems:
             print(f"error: {problem}", file=sys.stderr)
         return INFRA
-    groups = tuple(asked.only or Group)
+    only = frozenset(asked.only or Group)
+    parts = [part for part, group in PARTS.items() if part in only or group in only]
     outcome = Outcome(
         asked.out.resolve(), bundle=manifest.digest, machine=machine, isolation=isolation(prefix, stranger)
     )
@@ -110,18 +111,17 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         variables=variables,
         outcome=outcome,
         part_limit_s=asked.part_limit_s,
-        deadline=None if asked.time_limit_s is None else time.monotonic() + asked.time_limit_s,
+        deadline=deadline,
         row_jobs=asked.row_jobs,
         again=asked.again,
     )
     at_once = asked.jobs or max(1, min(2 * len(chosen), (os.cpu_count() or 2) // 2))
-    lanes = [(subject, [part for part in lane if PARTS[part] in groups]) for subject in chosen for lane in LANES]
+    lanes = [(subject, [part for part in lane if part in parts]) for subject in chosen for lane in LANES]
     with ThreadPoolExecutor(max_workers=at_once) as pool:
         list(pool.map(lambda lane: runner.all(*lane), lanes))
-    if Group.TIMING in groups:
-        for subject in chosen:
-            runner.all(subject, ["timing"])
-    whole = runner.whole(chosen, [part for part, group in PARTS.items() if group in groups])
+    for subject in chosen:
+        runner.all(subject, [part for part in parts if PARTS[part] is Group.TIMING])
+    whole = runner.whole(chosen, parts)
     return 0 if whole else INFRA
 
 

@@ -48,13 +48,15 @@ class Outcome:
 
     def has(self, subject: str, part: str) -> bool:
         """Whether the part came to its end in this or an earlier run."""
-        return any(
-            (run.subject, run.part) == (subject, part) and run.ended is Ended.DONE for run in self._results.parts
-        )
+        known = self._known(subject, part)
+        return known is not None and known.ended is Ended.DONE
 
     def add(self, run: PartRun, file: str, lines: bytes) -> PartRun:
         """Keep a part's end and its records, one a line; what an earlier try of it left is replaced."""
-        self._forget(run.subject, run.part)
+        known = self._known(run.subject, run.part)
+        if known is not None and run.ended is Ended.NOT_RUN:
+            return known  # what an earlier try got is better than nothing
+        self._forget(known)
         run = replace(run, gpu_uuid=self._machine.gpu_uuid)
         if lines:
             stretch = gzip.compress(lines, mtime=0)
@@ -87,8 +89,10 @@ class Outcome:
             self._results = replace(self._results, notes=(*self._results.notes, sentence))
             self._write()
 
-    def _forget(self, subject: str, part: str) -> None:
-        old = next((run for run in self._results.parts if (run.subject, run.part) == (subject, part)), None)
+    def _known(self, subject: str, part: str) -> PartRun | None:
+        return next((run for run in self._results.parts if (run.subject, run.part) == (subject, part)), None)
+
+    def _forget(self, old: PartRun | None) -> None:
         if old is None:
             return
         kept = [run for run in self._results.parts if run is not old]

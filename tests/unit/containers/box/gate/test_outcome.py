@@ -62,6 +62,19 @@ def test_a_second_try_of_a_part_replaces_the_first_and_leaves_the_others(tmp_pat
     assert gzip.decompress((tmp_path / ROWS).read_bytes()).count(b"\n") == 3
 
 
+def test_a_try_that_was_not_begun_leaves_what_an_earlier_one_got(tmp_path: Path) -> None:
+    out = outcome(tmp_path)
+    out.add(part("a", "source", Ended.LIMIT), ROWS, lines(record("a", "1")))
+    out.add(part("a", "source", Ended.NOT_RUN), ROWS, b"")
+    out.add(part("a", "target", Ended.NOT_RUN), ROWS, b"")
+    found = read_results(tmp_path)
+    assert [(run.part, run.ended) for run in found.results.parts] == [
+        ("source", Ended.LIMIT),
+        ("target", Ended.NOT_RUN),
+    ]
+    assert found.parts["a", "source"] == (record("a", "1"),)
+
+
 def test_a_run_that_was_killed_is_taken_up_without_what_nothing_vouches_for(tmp_path: Path) -> None:
     outcome(tmp_path).add(part("a", "source"), ROWS, lines(record("a", "1")))
     with (tmp_path / ROWS).open("ab") as file:
