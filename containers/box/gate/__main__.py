@@ -83,9 +83,8 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         stranger.give(work)
     machine = look(variables, prefix, manifest.gpu, stranger)
     if machine.problems and stranger is not None:
-        own = look(variables, prefix, manifest.gpu, None)
-        if not own.problems:
-            machine, stranger = own, None
+        # Nobody may be kept from Python or the device: then parts have the runner's rights, and results say so.
+        machine, stranger = look(variables, prefix, manifest.gpu, None), None
     if machine.problems:
         for problem in machine.problems:
             print(f"error: {problem}", file=sys.stderr)

@@ -60,6 +60,8 @@ def look(environment: Mapping[str, str], prefix: Sequence[str], gpu: str, strang
         versions=versions,
     )
     problems = [trouble] if trouble else []
+    if trouble is None and gpu != CPU and facts.gpu is None:
+        problems.append("torch sees no GPU: run on a GPU machine, with a driver that fits torch's CUDA")
     problems += _missing(facts, gpu, tileiras)
     return Machine(facts=facts, gpu_uuid=torch.get("uuid"), problems=tuple(problems))
 
@@ -69,8 +71,6 @@ def _missing(facts: MachineFacts, gpu: str, tileiras: str | None) -> Iterator[st
         yield "pytest is not installed for this Python: pip install pytest"
     if gpu == CPU:
         return
-    if facts.gpu is None and "torch" in facts.versions:
-        yield "torch sees no GPU: run on a GPU machine, with a driver that fits torch's CUDA"
     if "cuda-tile" not in facts.versions:
         yield "cuda-tile is not installed for this Python: pip install cuda-tile, or put it on PYTHONPATH"
     if "cffi" not in facts.versions:
