@@ -15,11 +15,11 @@ from pathlib import Path
 
 from farm.codec import CodecError, decode
 from farm.errors import BundleRefused
-from farm.measured.records import Collected, ConfigFact, Probe, RowRun, TimedCall
+from farm.measured.records import Collected, ConfigFact, Foul, Probe, RowRun, TimedCall
 
 RESULTS = "results.json"
 SCHEMA = 1
-Record = Collected | RowRun | Probe | ConfigFact | TimedCall
+Record = Collected | RowRun | Probe | ConfigFact | TimedCall | Foul
 
 
 class Ended(StrEnum):

@@ -14,6 +14,8 @@ from farm.errors import FarmError
 #: Where a shim finds the library to call, and the file to count in (optional).
 LIBRARY = "TILEFARM_INTERPOSE_LIBRARY"
 COUNTS = "TILEFARM_INTERPOSE_COUNTS"
+#: What the exports of a stub return instead of -3 (optional).
+RESULT = "TILEFARM_INTERPOSE_RESULT"
 
 _HERE = Path(__file__).parent
 _FLAGS = ("-shared", "-fPIC", "-O2", "-fvisibility=default")

@@ -20,13 +20,20 @@ class ExecutedRuling(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-def executed_gate(rows: Rows, calls: Iterable[TimedCall], settings: Settings) -> ExecutedRuling:
-    """Rule on the records of one subject: rows, the stub library, the timed calls and the process."""
+def executed_gate(
+    rows: Rows, calls: Iterable[TimedCall], settings: Settings, foul: Sequence[str] = ()
+) -> ExecutedRuling:
+    """Rule on the records of one subject: rows, the stub libraries, the timed calls and the process.
+
+    `foul` is what was seen of deceit, a sentence each.
+    """
     ran = {key: rows.target[key] for key in rows.expected if outcome(rows.target, key) is Outcome.PASSED}
     idle = [key for key in ran if _idle(rows.source[key], settings)]
     findings = [
+        *(Finding(ruling=Ruling.FAIL, reason=f"foul play: {what}") for what in foul),
         *_rows(rows, ran, set(idle), settings),
         *_stub(rows, set(idle)),
+        *_hollow(rows),
         *_timed(list(calls), settings),
         *process_findings(rows.target_collected, rows.source_collected),
     ]
@@ -95,6 +102,22 @@ def _stub(rows: Rows, idle: set[str]) -> Iterator[Finding]:
     if unknown:
         text = f"{len(unknown)} of {len(busy)} rows did not run with a library that fails: {unknown[0]}: "
         yield Finding(ruling=Ruling.INFRA, reason=text + reason(rows.stub, unknown[0]))
+
+
+def _hollow(rows: Rows) -> Iterator[Finding]:
+    """With a library that reports success and does nothing, a row passes only if something else did the work.
+
+    Not asked of rows that prove nothing, as a null kernel shows. A row that did not run says nothing.
+    """
+    proving = [
+        key
+        for key in rows.expected
+        if not any(run.outcome is Outcome.PASSED for run in rows.null.get(key, {}).values())
+    ]
+    alive = [key for key in proving if outcome(rows.hollow, key) is Outcome.PASSED]
+    if alive:
+        text = f"{len(alive)} of {len(proving)} rows pass with a library that does nothing: {alive[0]}"
+        yield Finding(ruling=Ruling.FAIL, reason=text)
 
 
 def _timed(calls: Sequence[TimedCall], settings: Settings) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ class Rule:
     fact: str
     meaning: str  #: what is wrong when it names something
     beside_source: bool = False  #: what the source's processes name as well is the repository's own doing
+    needed: bool = True  #: that it is not known is INFRA
 
 
 #: Names in a fact are divided by commas, or by semicolons between processes; 0 names nothing.
@@ -24,6 +25,8 @@ RULES = (
     Rule(fact="patched", meaning="functions that judge or time were replaced", beside_source=True),
     Rule(fact="result_types", meaning="results are no plain tensors", beside_source=True),
     Rule(fact="threads", meaning="threads were left running", beside_source=True),
+    Rule(fact="left_processes", meaning="processes were left running", beside_source=True, needed=False),
+    Rule(fact="tree_libraries", meaning="the target loads libraries that are not its own", needed=False),
 )
 
 
@@ -34,6 +37,8 @@ def process_findings(target: Collected | None, source: Collected | None) -> Iter
         return
     for rule in RULES:
         value = target.process.get(rule.fact)
+        if value is None and not rule.needed:
+            continue
         if value is None:
             yield Finding(ruling=Ruling.INFRA, reason=f"the target's process: {rule.fact} is not known")
             continue

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from farm.codec import CodecError, decode
-from farm.measured.records import Collected, ConfigFact, Probe, Record, RowRun, TimedCall
+from farm.measured.records import Collected, ConfigFact, Foul, Probe, Record, RowRun, TimedCall
 
 _KINDS: dict[str, type[Record]] = {
-    kind.__name__: kind for kind in (Collected, RowRun, Probe, ConfigFact, TimedCall)
+    kind.__name__: kind for kind in (Collected, RowRun, Probe, ConfigFact, TimedCall, Foul)
 }
 
 

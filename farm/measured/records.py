@@ -13,6 +13,7 @@ class Phase(StrEnum):
     SOURCE = "source"  #: the bare base with its source backend: what is expected
     TARGET = "target"  #: the bare base plus the patch with the target backend
     STUB = "stub"  #: as TARGET, with a library whose exports all fail: every row must fail
+    HOLLOW = "hollow"  #: as TARGET, with a library whose exports do nothing and report success: as STUB
     NULL = "null"  #: as SOURCE, with the op's outputs replaced: every row must fail
 
 
@@ -148,6 +149,7 @@ class TimedCall:
     same_output: bool  #: the output agreed with the reference's for the same inputs
     sm_clock_mhz: int | None  #: None: not readable
     throttle: int | None  #: mask of NVML's throttle reasons that matter (thermal, power brake); None: not readable
+    stale: bool = False  #: the output is that of an earlier call of this side with other inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,4 +165,12 @@ class ConfigFact:
     problem_of: str | None = None  #: `source`, `target`, or `settings` that left it out; None: the measuring's
 
 
-Record = Collected | RowRun | Probe | ConfigFact | TimedCall
+@dataclass(frozen=True, kw_only=True)
+class Foul:
+    """Something that only a candidate that means to deceive does, seen from outside of its process."""
+
+    subject: str
+    what: str  #: e.g. `the rows part: a process spoke for the gate`
+
+
+Record = Collected | RowRun | Probe | ConfigFact | TimedCall | Foul

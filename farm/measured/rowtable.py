@@ -18,6 +18,7 @@ class Rows:
     source: dict[str, RowRun]
     target: dict[str, RowRun]
     stub: dict[str, RowRun]
+    hollow: dict[str, RowRun]
     null: dict[str, dict[str, RowRun]]  #: by key, then by null kernel
     expected: tuple[str, ...] = field(default=())  #: keys that the source passes, in the order of its collection
 
@@ -46,6 +47,7 @@ def gather(collected: Iterable[Collected], runs: Iterable[RowRun]) -> Rows:
         source=passed,
         target=phases[Phase.TARGET],
         stub=phases[Phase.STUB],
+        hollow=phases[Phase.HOLLOW],
         null=null,
         expected=tuple(key for key in dict.fromkeys(keys) if outcome(passed, key) is Outcome.PASSED),
     )

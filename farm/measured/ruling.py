@@ -6,7 +6,7 @@ from farm.measured.correctness import CorrectnessRuling, correctness_gate
 from farm.measured.executed import ExecutedRuling, executed_gate
 from farm.measured.geomean import geomean_gate
 from farm.measured.model import Measured, RowLine, Settings
-from farm.measured.records import Collected, ConfigFact, Outcome, Probe, Record, RowRun, TimedCall
+from farm.measured.records import Collected, ConfigFact, Foul, Outcome, Probe, Record, RowRun, TimedCall
 from farm.measured.rowtable import Rows, gather, outcome, reason
 
 __all__ = ["Record", "rule"]
@@ -23,7 +23,12 @@ def rule(records: Iterable[Record], settings: Settings) -> Measured:
     calls = [record for record in own if isinstance(record, TimedCall)]
     seconds = {fact.config for fact in facts if fact.second_reference}
     correctness = correctness_gate(rows, (record for record in own if isinstance(record, Probe)))
-    executed = executed_gate(rows, (call for call in calls if call.config not in seconds), settings)
+    executed = executed_gate(
+        rows,
+        (call for call in calls if call.config not in seconds),
+        settings,
+        tuple(record.what for record in own if isinstance(record, Foul)),
+    )
     geomean = geomean_gate(facts, calls, settings)
     collected = set(rows.target_collected.keys) if rows.target_collected is not None else set()
     low, ratio, high = geomean.interval or (None, None, None)

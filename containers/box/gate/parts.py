@@ -33,6 +33,7 @@ PARTS: dict[str, Group] = {
     "source": Group.ROWS,
     "target": Group.ROWS,
     "stub": Group.ROWS,
+    "hollow": Group.ROWS,
     "probes": Group.PROBES,
     "null": Group.ROWS,
     "timing": Group.TIMING,
@@ -79,7 +80,7 @@ def main(request: Path) -> None:
     else:
         from containers.box.gate import rows
 
-        side = "target" if order.part in ("target", "stub") else "source"
+        side = "target" if order.part in ("target", "stub", "hollow") else "source"
         rows.run(
             judged,
             Phase(order.part),

@@ -15,10 +15,13 @@ from containers.box.gate.rows.phase import PhaseRun
 from containers.box.gate.rows.trees import candidate_files, changed_files, forbidden, tree_with_shim
 from containers.box.gate.rows.worker import Worker, base_environment
 from containers.box.gate.subject import Sink, Subject
+from containers.interpose import RESULT
 from containers.interpose import environment as shim_environment
-from farm.measured.records import Collected, Phase
+from farm.measured.records import Collected, Foul, Phase
 
 _ROW_LIMIT_S = 600.0
+#: Phases in which the candidate runs.
+_OF_TARGET = (Phase.TARGET, Phase.STUB, Phase.HOLLOW)
 COLLECTOR = "TILEFARM_COLLECTOR_LIBRARY"
 _LOG_BYTES = 20_000  #: of each process's output that are kept
 
@@ -47,7 +50,7 @@ def run(
     processes' output. `python` has torch and pytest; this process needs neither. The patched tree is copied, for
     the shim has to take its library's place.
     """
-    target = phase in (Phase.TARGET, Phase.STUB)
+    target = phase in _OF_TARGET
     named = os.environ.get(COLLECTOR)
     collector = collector or (Path(named) if named else None)
     changed = changed_files(subject) if target else ()
@@ -86,6 +89,8 @@ def run(
                 source_module=subject.source_module,
                 candidate=candidate_files(tree, subject.tests, changed),
                 collector=collector is not None,
+                hollow=phase is Phase.HOLLOW,
+                library_place=subject.library_place,
             )
             phase_run = PhaseRun(
                 subject=subject.id,
@@ -107,6 +112,8 @@ def run(
         counts = {"processes": str(len(children.started)), "deaths": str(phase_run.deaths)}
         facts = {**_merged(phase_run.facts), **counts, **needed}
         problems = [phase_run.problem] if phase_run.problem else []
+        for what in dict.fromkeys(phase_run.fouls):
+            sink.write(Foul(subject=subject.id, what=f"in the {phase.value} rows {what}"))
         _write_collected(subject, phase, phase_run.collection, problems, facts, sink)
         if log is not None:
             children.write_logs(log, f"{subject.id} {phase}")
@@ -147,10 +154,11 @@ class _Children:
 
 def _environment(subject: Subject, phase: Phase, home: Path) -> dict[str, str]:
     base = {**base_environment(home), **subject.environment}
-    if phase not in (Phase.TARGET, Phase.STUB):
+    if phase not in _OF_TARGET:
         return base
-    library = subject.stub if phase is Phase.STUB else subject.library
-    return {**base, **subject.target_environment, **shim_environment(library)}
+    library = subject.library if phase is Phase.TARGET else subject.stub
+    result = {RESULT: "0"} if phase is Phase.HOLLOW else {}
+    return {**base, **subject.target_environment, **shim_environment(library), **result}
 
 
 def _whole(collection: Collection) -> bool:

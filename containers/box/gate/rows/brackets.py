@@ -15,9 +15,11 @@ from farm.measured.records import ResultFact
 class Brackets:
     """Stands before each function of the op in the repo's registry."""
 
-    def __init__(self, marks: Marks, check: Callable[[], None]) -> None:
+    def __init__(self, marks: Marks, check: Callable[[], None], *, empty: Callable[[], None]) -> None:
+        """`empty` is called before each call of the op; `check` after it."""
         self._marks = marks
         self._check = check
+        self._empty = empty
         self._null: Null | None = None
         self._passes: set[int] = set()
         self._results: list[ResultFact] = []
@@ -60,6 +62,7 @@ class Brackets:
                 return function(*args, **kwargs)
             null = self._null
             before = null.before((args, kwargs)) if null is not None else []
+            self._empty()
             try:
                 with self._marks.op():
                     result = function(*args, **kwargs)

@@ -3,6 +3,7 @@
 Everything that watches is imported and set up before the tree is on the import path.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -13,6 +14,8 @@ import pytest
 import torch
 
 from containers.box.gate import collector
+from containers.box.gate.probes.memory import poison
+from containers.box.gate.processes import descendants
 from containers.box.gate.rows.brackets import Brackets
 from containers.box.gate.rows.dsl import Watch
 from containers.box.gate.rows.identities import Identities
@@ -33,7 +36,7 @@ def main(request: Request, channel: Channel) -> None:
         flush=collector.flush if watched else None,
         **({"begin": collector.begin, "end": collector.end} if watched else {}),
     )
-    brackets = Brackets(marks, identities.check)
+    brackets = Brackets(marks, identities.check, empty=_poison if request.hollow else _nothing)
     watch = Watch(
         request.source_dsl,
         refuse=request.refuse,
@@ -66,10 +69,36 @@ def main(request: Request, channel: Channel) -> None:
         "result_types": ", ".join(sorted(brackets.odd_types)),
         "threads": ", ".join(sorted(_threads())),
         "os_threads": str(len(os.listdir("/proc/self/task"))),
+        "left_processes": ", ".join(sorted(_processes())),
+        "tree_libraries": ", ".join(_others(Path(request.tree), request.library_place)),
         "libraries": ", ".join(_libraries(Path(request.tree))),
         **(watch.facts() if request.guarded else {}),
     }
     channel.send(ProcessFacts(facts=facts))
+
+
+def _nothing() -> None:
+    pass
+
+
+def _poison() -> None:
+    """Fill free memory, so that an answer of before is not taken for a result."""
+    poison(torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu"), 0)
+
+
+def _processes() -> list[str]:
+    """Names of the processes below this one."""
+    found = []
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+    return found
+
+
+def _others(tree: Path, own: str) -> list[str]:
+    """Libraries that are mapped from the tree, or from no file that is still there, but for the target's own."""
+    mapped = _libraries(tree)
+    return [name for name in mapped if name != own and (not name.startswith("/") or name.endswith("(deleted)"))]
 
 
 def _threads() -> list[str]:

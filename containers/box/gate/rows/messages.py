@@ -30,6 +30,8 @@ class Request:
     source_module: str
     candidate: tuple[str, ...]  #: files that the patch brought or changed, absolute
     collector: bool  #: device activity is collected
+    hollow: bool = False  #: the library does nothing, so what it did not write must not be there by chance
+    library_place: str = ""  #: relative to the tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +64,7 @@ class RowEnd:
     """How a row ended."""
 
     node: str
+    number: int  #: the command's
     outcome: Outcome
     reason: str | None
     seconds: float
@@ -80,6 +83,7 @@ class Command:
     node: str
     null: str | None
     watch: bool  #: device activity is collected; where not, a profiler of the watched code has CUPTI to itself
+    number: int = 0  #: counts the commands of a child, so that each has one answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,13 @@ class ProcessFacts:
     """What is left of the process after its last row."""
 
     facts: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """A line from a child that is no message."""
+
+    text: str
 
 
 _TYPES = {kind.__name__: kind for kind in (Collection, RowEnd, ProcessFacts, Command)}
@@ -107,6 +118,8 @@ def parsed(text: str | bytes) -> Any:
 
 class Channel:
     """The child's ends of the pipes."""
+
+    __slots__ = ("_in", "_out")
 
     def __init__(self, incoming: int, outgoing: int) -> None:
         for descriptor in (incoming, outgoing):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from containers.box.gate.rows.messages import Collection, Command, ItemName, ProcessFacts, RowEnd
+from containers.box.gate.rows.messages import Collection, Command, ItemName, Noise, ProcessFacts, RowEnd
 from containers.box.gate.rows.worker import Worker
 from farm.measured.records import Outcome, Phase, RowRun
 
@@ -58,6 +58,7 @@ class PhaseRun:
         self.problem: str | None = None  #: why nothing was collected
         self.facts: list[Mapping[str, str]] = []
         self.deaths = 0
+        self.fouls: list[str] = []  #: what a child did that only forgery explains
 
     def run(self, *, accept: Callable[[Collection], bool]) -> bool:
         """Run all rows. False, and nothing is written, if `accept` refuses what the first child collected."""
@@ -90,8 +91,13 @@ class PhaseRun:
             self._collected(worker, message)
             if accept(message):
                 self._next(worker)
-        elif isinstance(message, RowEnd) and worker.current is not None:
-            self._ended(worker, worker.current, message)
+        elif isinstance(message, RowEnd):
+            if worker.current is not None and worker.current.number == message.number:
+                self._ended(worker, worker.current, message)
+            else:
+                self.fouls.append(f"somebody spoke for the gate: an end of {message.node} that nobody waited for")
+        elif isinstance(message, Noise):
+            self.fouls.append(f"somebody wrote to the gate's pipe: {message.text}")
         elif isinstance(message, ProcessFacts):
             self.facts.append(message.facts)
 

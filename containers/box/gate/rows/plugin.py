@@ -104,6 +104,7 @@ class RowRunner:
         marks, exports = self._marks.end_row() if not broken else ((), {})
         return RowEnd(
             node=command.node,
+            number=command.number,
             outcome=self._outcome,
             reason=self._reason,
             seconds=seconds,

@@ -6,16 +6,16 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from containers.box.gate.processes import PASSED, kill_tree
 from containers.box.gate.rows.activity import Recorder
-from containers.box.gate.rows.messages import Command, Request, line, parsed
+from containers.box.gate.rows.messages import Command, Noise, Request, line, parsed
 from containers.interpose import COUNTS, Counts
 from farm.codec import encode
 
@@ -56,6 +56,7 @@ class Worker:
         self.counts = Counts(folder / f"counts-{number}")
         self.log = folder / f"log-{number}"
         self.current: Command | None = None
+        self._ordered = 0
         self.calls_before = 0
         self.since = time.monotonic()
         self.collected = False
@@ -83,6 +84,8 @@ class Worker:
 
     def order(self, command: Command) -> None:
         """Have a row run. A child that is gone is noticed elsewhere."""
+        self._ordered += 1
+        command = replace(command, number=self._ordered)
         self.current = command
         self.calls_before = self.calls
         self.since = time.monotonic()
@@ -133,5 +136,6 @@ class Worker:
                 try:
                     inbox.put((self, parsed(text)))
                 except (ValueError, TypeError, AttributeError):
-                    print(f"rows: a child wrote {text[:200]!r}", file=sys.stderr)
+                    if text.endswith(b"\n"):  # else the child was killed while it wrote
+                        inbox.put((self, Noise(text=repr(text[:200]))))
         inbox.put((self, None))
