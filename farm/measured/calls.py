@@ -51,9 +51,7 @@ def _config(config: str, calls: Sequence[TimedCall]) -> Iterator[Finding]:
 
 
 def _side(config: str, who: str, side: Sequence[TimedCall], found: _Found) -> Iterator[Finding]:
-    wrong = [call for call in side if not call.same_output]
-    if wrong:
-        yield found(config, f"wrong output of {who} in {len(wrong)} of {len(side)} calls, {_place(wrong[0])}")
+    # Causes before what follows from them: the first finding is what a gate says.
     late = next((call for call in side if call.late), None)
     if late is not None:
         yield found(config, f"{who} was still working after the synchronisation, {_place(late)}")
@@ -64,6 +62,16 @@ def _side(config: str, who: str, side: Sequence[TimedCall], found: _Found) -> It
         differences = (("more", _kernels(other) - usual), ("fewer", usual - _kernels(other)))
         listed = "; ".join(f"{word} {_listed(kernels)}" for word, kernels in differences if kernels)
         yield found(config, f"{who} does not launch the same kernels in each call, {_place(other)}: {listed}")
+    wrong = [call for call in side if not call.same_output]
+    stale = [call for call in wrong if call.stale]
+    nothing = [call for call in wrong if not call.stale and not call.events and not call.lost]
+    for what, calls in (
+        ("the result of an earlier call again from", stale),
+        ("no work and a wrong output from", nothing),
+        ("wrong output of", [call for call in wrong if call not in stale and call not in nothing]),
+    ):
+        if calls:
+            yield found(config, f"{what} {who} in {len(calls)} of {len(side)} calls, {_place(calls[0])}")
 
 
 def _whole(call: TimedCall) -> bool:

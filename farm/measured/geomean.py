@@ -7,7 +7,7 @@ from typing import NamedTuple
 from farm.gates import Basis, GateName, GateResult, Ruling
 from farm.measured.blocks import Block, blocks, samples
 from farm.measured.calls import call_findings
-from farm.measured.lines import config_flags, config_line
+from farm.measured.lines import config_flags, config_line, impossible
 from farm.measured.model import ConfigLine, Finding, Flag, Plan, Settings
 from farm.measured.records import ConfigFact, TimedCall
 from farm.measured.statistics import Answer, Interval, answer, geomean
@@ -101,8 +101,9 @@ def geomean_gate(facts: Iterable[ConfigFact], calls: Iterable[TimedCall], settin
     first = [call for call in all_calls if call.config not in seconds]
     place = standing(first, frozen, settings.plan) if frozen else None
     why = next((f"{fact.config}: {fact.problem}" for fact in all_facts if fact.problem is not None), None)
-    result = _result(listed, first, place, settings.plan, why)
     lines = tuple(config_line(fact, all_calls) for fact in all_facts if not fact.second_reference)
+    cheats = [Finding(ruling=Ruling.FAIL, reason=what) for what in impossible(all_facts, lines, settings.gpu)]
+    result = _result(listed, first, place, settings.plan, why, cheats)
     return GeomeanRuling(
         result=result,
         interval=place.interval if place else None,
@@ -119,8 +120,9 @@ def _result(
     place: Standing | None,
     plan: Plan,
     why: str | None,
+    cheats: Sequence[Finding],
 ) -> GateResult:
-    findings = [*call_findings(calls), *_untimed(listed), *_unknown(listed, calls)]
+    findings = [*call_findings(calls), *cheats, *_untimed(listed), *_unknown(listed, calls)]
     for wanted in (Ruling.FAIL, Ruling.INFRA):
         reasons = [finding.reason for finding in findings if finding.ruling is wanted]
         if reasons:

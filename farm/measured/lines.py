@@ -1,6 +1,6 @@
 """Configs as lines of a table, and what in them a person should look at. Decides nothing. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 
 from farm.measured.blocks import blocks, device_ns, outliers
@@ -65,6 +65,28 @@ def config_flags(
         found.append(Flag(where=gpu, what="no memory peak known, so none was compared"))
     found.extend(_clock_flags(calls))
     return found
+
+
+def impossible(facts: Sequence[ConfigFact], lines: Sequence[ConfigLine], gpu: str) -> Iterator[str]:
+    """Configs in which the target alone, and by far, beats the memory: what it reads was not in memory.
+
+    Beyond the peak and more than FAST times the source's speed, with the source within the peak. Either alone is
+    for a person to look at: an op may need less than all of its inputs, and a conversion may be faster.
+    """
+    least = {fact.config: fact.bytes_least for fact in facts}
+    peak = memory_peak(gpu)
+    for line in lines:
+        traffic = least.get(line.config)
+        if peak is None or not traffic or not line.target_us or not line.reference_us or line.ratio is None:
+            continue
+        share, of_source = (
+            traffic / (time_us * 1e-6) / peak.bytes_per_s for time_us in (line.target_us, line.reference_us)
+        )
+        if share > BEYOND_PEAK >= of_source and line.ratio > FAST:
+            yield (
+                f"{line.config}: {share:.2f} times the memory's peak and {line.ratio:.2f} times as fast as the "
+                "source, which keeps within it"
+            )
 
 
 def _clock_flags(calls: Sequence[TimedCall]) -> list[Flag]:

@@ -36,6 +36,7 @@ class Pair:
         self._subject, self._config, self._a, self._b = subject, config, a, b
         self._clocks, self._entries, self._coarsest = clocks, frozenset(entries), coarsest
         self._begins: dict[str, int] = {}
+        self._given: dict[tuple[Fingerprint, ...], int] = {}  #: what `b` gave, with the seed of the first time
 
     @property
     def control(self) -> bool:
@@ -83,9 +84,14 @@ class Pair:
             late=one.late,
             wall_ns=min(called.wall_ns, called.parent_wall_ns),
             same_output=agrees,
+            stale=one.side is self._b and self._given_before(one) and not agrees,
             sm_clock_mhz=one.reading.sm_clock_mhz,
             throttle=one.reading.throttle,
         )
+
+    def _given_before(self, one: _Taken) -> bool:
+        """Whether `b` gave the very same numbers for other inputs before."""
+        return self._given.setdefault(tuple(_prints(one)), one.turn.seed) != one.turn.seed
 
     def _impossible(self, side: Side, called: Called) -> int:
         """1 if the records cannot be of this call: longer than the parent's time, or of another registration."""
