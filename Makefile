@@ -1,7 +1,7 @@
 # make farm: install, then convert the built-in target. make test: what CI runs. Both are quick when nothing is to do.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: setup apt engine toolchain farm test test-long down clean lock
+.PHONY: setup apt engine toolchain farm attacks test test-long down clean lock
 
 PYTHON ?= python3
 VENV := .venv
@@ -39,6 +39,10 @@ toolchain: $(REQUIRED)
 
 farm: setup
 	$(BIN)/farm submit --ops all --repo builtin:minigym --accept certified --wait
+
+# Cheats and their honest twins, through the gates; ends with an error if one gets past.
+attacks: setup
+	$(BIN)/farm selftest attacks
 
 # Each part has a limit of its own, so that one that hangs says which it was.
 test: setup

@@ -15,3 +15,9 @@ def builtin_repos() -> dict[str, Path]:
     """The folder of each `builtin:NAME` target repo."""
     packaged = _PACKAGE / "_data" / "minigym"
     return {"minigym": packaged if packaged.is_dir() else _PACKAGE.parent / "tests" / "data" / "minigym"}
+
+
+def attacked_repo() -> Path:
+    """The folder of the target repo against which the corpus of attacks is written; it runs on a CPU."""
+    packaged = _PACKAGE / "_data" / "cpugym"
+    return packaged if packaged.is_dir() else _PACKAGE.parent / "tests" / "data" / "cpugym"

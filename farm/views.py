@@ -302,6 +302,39 @@ class ErrorView:
 
 
 #: Every document that a command prints.
+@dataclass(frozen=True, kw_only=True)
+class AttackView:
+    """One cheat and its honest twin."""
+
+    name: str
+    what: str  #: the cheat, in a sentence
+    place: str  #: `cpu`: run here; `records`: on records as a GPU's collector gives them; `files`
+    refused: bool  #: the cheat was refused for what it is
+    refused_by: str | None  #: `change set`, `leak scan`, a gate, `results` or `evidence`; null: accepted
+    reason: str | None  #: in the words of who refused it
+    honest_accepted: bool  #: the twin was accepted
+    honest_reason: str | None  #: why it was not
+    seconds: float  #: wall clock of both; twins that are equal are judged once
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttacksView:
+    """`farm selftest attacks`."""
+
+    attacks: tuple[AttackView, ...]
+    refused: int  #: cheats that were refused for what they are
+    honest_accepted: int  #: twins that were accepted
+    total: int  #: of either
+    seconds: float  #: wall clock
+    kind: Literal["attacks"] = "attacks"
+    schema: int = SCHEMA
+
+    @property
+    def whole(self) -> bool:
+        """Whether no cheat was accepted and no twin refused."""
+        return self.refused == self.honest_accepted == self.total
+
+
 DOCUMENTS = (
     OpsView,
     RunView,
@@ -318,6 +351,7 @@ DOCUMENTS = (
     BundleView,
     ImportView,
     VerifyView,
+    AttacksView,
     ErrorView,
 )
 

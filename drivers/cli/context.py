@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import typer
@@ -100,6 +101,7 @@ class Wiring:
     host: Callable[[], Host]
     doctor: Callable[[], DoctorView]
     toolchain: Callable[[], ToolchainHouse]
+    torch_python: Callable[[], Path]  #: an interpreter with torch, pytest and numpy
     gates: Callable[[], "GateDesk"]  #: bundles for GPU machines, and their results
     advance: Callable[[], Callable[[str], float | None]]  #: takes one step of a job in this process
     target_path: Callable[[str], str]  #: where a repo's branches can be looked at: a path or URL

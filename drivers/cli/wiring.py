@@ -43,6 +43,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
         host=lambda: EmbeddedHost(machine),
         doctor=machine.doctor,
         toolchain=lambda: UserToolchain(machine.settings, environ),
+        torch_python=machine.torch_python,
         gates=machine.gates,
         advance=machine.advance,
         target_path=machine.target_path,
@@ -120,6 +121,12 @@ class Machine:
                 stopped=self.stopped,
             ),
         )
+
+    def torch_python(self) -> Path:
+        """The toolchain's interpreter. Raises ToolchainMissing."""
+        from containers import toolchain
+
+        return toolchain.load(self.settings.toolchain).python
 
     def gates(self) -> GateDesk:
         """Bundles and results."""

@@ -68,6 +68,7 @@ class Command:
             host=lambda: self.host,
             doctor=lambda: run_checks((("git", lambda: found), ("gpu", lambda: gpu(())))),
             toolchain=lambda: self._toolchain,
+            torch_python=lambda: pytest.fail("no command of these tests runs torch"),
             gates=lambda: pytest.fail("no command of these tests works with gates"),
             advance=lambda: self._advance,
             target_path=lambda repo: f"/at/{repo}",

@@ -1,0 +1,90 @@
+"""Commands by which the farm tries itself: selftest attacks."""
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from drivers.cli.context import wiring
+from drivers.cli.options import AsJson
+from drivers.cli.output import emit, note
+from farm.views import AttacksView, AttackView
+
+if TYPE_CHECKING:
+    from drivers.attacks.model import Outcome
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    selftest = typer.Typer(help="Have the farm try itself.", no_args_is_help=True)
+    # A callback keeps `attacks` a word of its own while it is the only one.
+    selftest.callback()(lambda: None)
+    selftest.command("attacks")(attacks)
+    app.add_typer(selftest, name="selftest")
+
+
+def attacks(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="An attack; may be given again.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Candidates at a time.", show_default="processors + 1")
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Start an interpreter for each process; takes several times as long.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put cheats and their honest twins through the gates, without a GPU. Ends with 1 if one gets past."""
+    from drivers.attacks.trial import chosen, run_candidates, run_on_paper
+
+    began = time.monotonic()
+    candidates, on_paper = chosen(only or ())
+    outcomes = list(run_on_paper(on_paper))
+    for outcome in outcomes:
+        note(outcome.line)
+    if candidates:
+        python = wiring(context).torch_python()
+        at_once = jobs or (os.cpu_count() or 1) + 1
+        outcomes += run_candidates(candidates, python=python, say=note, jobs=at_once, cold=cold)
+    view = AttacksView(
+        attacks=tuple(_view(outcome) for outcome in outcomes),
+        refused=sum(outcome.refused for outcome in outcomes),
+        honest_accepted=sum(outcome.twin.accepted for outcome in outcomes),
+        total=len(outcomes),
+        seconds=round(time.monotonic() - began, 1),
+    )
+    emit(view, as_json=as_json, render=lambda: _text(view))
+    if not view.whole:
+        raise typer.Exit(1)
+
+
+def _view(outcome: "Outcome") -> AttackView:
+    found = outcome.refusal
+    refusals = "; ".join(f"{refusal.where.value}: {refusal.reason}" for refusal in outcome.twin.refusals)
+    return AttackView(
+        name=outcome.name,
+        what=outcome.what,
+        place=outcome.place,
+        refused=outcome.refused,
+        refused_by=None if found is None else found.where.value,
+        reason=None if found is None else found.reason,
+        honest_accepted=outcome.twin.accepted,
+        honest_reason=refusals or None,
+        seconds=round(outcome.cheat.seconds + outcome.twin.seconds, 1),
+    )
+
+
+def _text(view: AttacksView) -> Text:
+    """What got past, then the one line that counts."""
+    lines = [f"got past: {attack.name}: {attack.what}" for attack in view.attacks if not attack.refused]
+    lines += [
+        f"refused though honest: the twin of {attack.name}"
+        for attack in view.attacks
+        if not attack.honest_accepted
+    ]
+    counts = f"{view.refused} of {view.total} refused, {view.honest_accepted} of {view.total} honest accepted"
+    return Text("\n".join([*lines, counts]))
