@@ -40,7 +40,7 @@ PARTS: dict[str, Group] = {
 }
 
 #: Parts that need a GPU, and not alone. A lane's run one after the other, lanes side by side.
-LANES = (("source", "null"), ("target", "stub", "probes"))
+LANES = (("source", "null"), ("target", "stub", "hollow", "probes"))
 
 #: File of a group's records, among the results.
 FILES = {group: f"{group.value}.jsonl.gz" for group in Group}
