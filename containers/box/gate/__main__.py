@@ -34,6 +34,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--subjects", metavar="IDS", help="ids or ops with commas between; without it, all")
     parser.add_argument("--jobs", type=int, help="parts at once, of rows and probes")
     parser.add_argument("--row-jobs", type=int, default=1, help="rows of a subject at once")
+    parser.add_argument("--configs", type=int, help="most performance rows to time of a subject; without it, all")
     parser.add_argument("--part-limit-s", type=float, default=1800.0, help="longest that one part may take")
     parser.add_argument("--time-limit-s", type=float, help="longest that all may take")
     parser.add_argument("--again", action="store_true", help="run parts again whose results are there")
@@ -112,6 +113,7 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         part_limit_s=asked.part_limit_s,
         deadline=deadline,
         row_jobs=asked.row_jobs,
+        configs=asked.configs,
         again=asked.again,
     )
     at_once = asked.jobs or max(1, min(2 * len(chosen), (os.cpu_count() or 2) // 2))

@@ -37,6 +37,7 @@ class State(IntEnum):
     NO_CONTEXT = 2  #: no CUDA context was current in the child
     NOT_LOADED = 3  #: the driver did not load the collector, or CUPTI could not be used
     ENDED = 4  #: the child closed the pipe before the token, or the token did not come in time
+    IDLE = 5  #: nothing was collected: before `begin`, or after `end`
 
 
 class _Frame(IntEnum):
@@ -231,7 +232,7 @@ def flush(token: int) -> bool:
 
 
 def begin() -> bool:
-    """In the child: receive the records again, after code that may have run a profiler (an autotuner)."""
+    """In the child: receive the records from now on, also after code that may have run a profiler."""
     library = _library()
     return library is not None and bool(library.tilefarm_begin())
 

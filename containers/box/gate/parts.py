@@ -56,6 +56,7 @@ class PartRequest:
     part: str
     limit_s: float
     jobs: int  #: rows at a time
+    configs: int | None  #: most performance rows to time; None: all
     out: str  #: file for the records
     uid: int | None = None  #: whom to become before anything of the candidate runs; None: stay
 
@@ -72,7 +73,7 @@ def main(request: Path) -> None:
     if group is Group.TIMING:
         from containers.box.gate import timing
 
-        timing.run(judged, limit_s=order.limit_s, sink=sink)
+        timing.run(judged, limit_s=order.limit_s, sink=sink, settings=timing.Settings(rows=order.configs))
     elif group is Group.PROBES:
         from containers.box.gate import probes
 

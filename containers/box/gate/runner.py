@@ -42,6 +42,7 @@ class Runner:
     part_limit_s: float
     deadline: float | None  #: monotonic
     row_jobs: int
+    configs: int | None
     again: bool
 
     def __post_init__(self) -> None:
@@ -82,6 +83,7 @@ class Runner:
             part=part,
             limit_s=limit_s,
             jobs=self.row_jobs,
+            configs=self.configs,
             out=f"/dev/fd/{writing}",
             uid=None if self.stranger is None else self.stranger.uid,
         )

@@ -27,10 +27,23 @@ CUPTI_TO_EVENT_TOLERANCE = 0.02
 def child() -> None:
     """Run work on the device, a token after each kind; facts go to stdout as one line of JSON."""
     import torch
+    from torch.profiler import ProfilerActivity, profile
 
     facts: dict[str, Any] = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
     x = torch.ones(1 << 20, device="cuda")
     y = torch.empty_like(x)
+
+    def profiled() -> int:
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            for _ in range(LAUNCHES):
+                x.mul_(1.0)
+            torch.cuda.synchronize()
+        return sum(row.count for row in seen.key_averages() if row.self_device_time_total > 0)
+
+    collector.flush(10)
+    facts["before"] = profiled()
+    facts["begin_first"] = collector.begin()
+    torch.ones(1 << 20, device="cuda")
 
     def token(number: int) -> None:
         torch.cuda.synchronize()
@@ -58,13 +71,7 @@ def child() -> None:
     facts["event_ns"] = before.elapsed_time(after) * 1e6
     token(3)
 
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
-        for _ in range(LAUNCHES):
-            x.mul_(1.0)
-        torch.cuda.synchronize()
-    facts["profiled"] = sum(row.count for row in profiled.key_averages() if row.self_device_time_total > 0)
+    facts["profiled"] = profiled()
     x.mul_(1.0)
     token(4)
 
@@ -83,11 +90,7 @@ def child() -> None:
 
     x.mul_(1.0)  # what a tuner does before it measures: a buffer of ours would hold this and what follows
     collector.end()
-    with profile(activities=[ProfilerActivity.CUDA]) as alone:
-        for _ in range(LAUNCHES):
-            x.mul_(1.0)
-        torch.cuda.synchronize()
-    facts["alone"] = sum(row.count for row in alone.key_averages() if row.self_device_time_total > 0)
+    facts["alone"] = profiled()
     facts["begin_again"] = collector.begin()
     collector.flush(70)
     x.mul_(1.0)
@@ -180,9 +183,9 @@ def checks(flushes: dict[int, Flush], facts: dict[str, Any]) -> list[tuple[str, 
         ),
         ("torch.profiler works beside it", facts.get("profiled") == LAUNCHES, str(facts.get("profiled"))),
         (
-            "after end() torch.profiler works as if alone",
-            facts.get("alone") == LAUNCHES and bool(facts.get("begin_again")),
-            str(facts.get("alone")),
+            "before begin() and after end() torch.profiler works as if alone",
+            facts.get("before") == facts.get("alone") == LAUNCHES and bool(facts.get("begin_again")),
+            f"{facts.get('before')} and {facts.get('alone')}",
         ),
         (
             "records that torch.profiler took are noticed",

@@ -1,6 +1,8 @@
 /* Collects what runs on the device, by CUPTI's activity records, before and outside of any Python code.
  *
- * The CUDA driver loads this library in cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection.
+ * The CUDA driver loads this library in cuInit (CUDA_INJECTION64_PATH) and calls InitializeInjection. It collects
+ * from `tilefarm_begin` to `tilefarm_end`: a profiler of the watched code that starts in between gets nothing, one
+ * that starts outside gets all.
  * CUPTI keeps one pair of buffer callbacks for a process and the last registration wins, so a profiler that
  * the watched code starts takes our records away without an error. Each flush therefore sends a *canary*, a
  * memset of our own with a value of our own, and says whether it came back; `tilefarm_begin` takes the
@@ -25,7 +27,8 @@ CUPTI_FUNCTIONS(POINTER)
 DRIVER_FUNCTIONS(POINTER)
 
 static const uint32_t kinds[] = {KIND_CONCURRENT_KERNEL, KIND_MEMCPY, KIND_MEMSET};
-static int usable; /* CUPTI is loaded, known, and was registered once */
+static int usable;     /* CUPTI is loaded and known */
+static int collecting; /* between `tilefarm_begin` and `tilefarm_end` */
 static uint64_t registrations;
 static unsigned canary_seen; /* atomic: value of the last one, set on CUPTI's thread */
 
@@ -130,6 +133,7 @@ static int take(void) {
         frames_text(FRAME_ERROR, "CUPTI refused the collection with error %d", result);
         return 0;
     }
+    collecting = 1;
     registrations++;
     frames_put(FRAME_BEGIN, &registrations, sizeof registrations);
     return 1;
@@ -138,15 +142,15 @@ static int take(void) {
 /* Entry point of CUDA_INJECTION64_PATH; 1 tells the driver that all is well. CUDA goes on in any case. */
 EXPORT int InitializeInjection(void) {
     static int done;
-    if (!done && frames_open() && load()) usable = take();
+    if (!done && frames_open()) usable = load();
     done = 1;
     return 1;
 }
 
-/* Receive the records again, after another profiler ran. Returns 1 if that worked. */
+/* Receive the records, again if another profiler ran. Returns 1 if that worked. */
 EXPORT int tilefarm_begin(void) {
     if (!usable) return 0;
-    p_cuptiActivityFlushAll(FLUSH_FORCED); /* what the other's buffers hold is delivered to the other */
+    if (registrations) p_cuptiActivityFlushAll(FLUSH_FORCED); /* what the other's buffers hold is delivered to it */
     return take();
 }
 
@@ -154,6 +158,8 @@ EXPORT int tilefarm_begin(void) {
  * of a profiler that registers meanwhile, which then sees no device time at all. Returns 1 if that worked. */
 EXPORT int tilefarm_end(void) {
     if (!usable) return 0;
+    if (!collecting) return 1;
+    collecting = 0;
     int result = CUPTI_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result == CUPTI_OK; i++)
         result = p_cuptiActivityDisable(kinds[i]);
@@ -191,7 +197,9 @@ EXPORT int tilefarm_flush(uint64_t token) {
         int32_t result;
     } mark = {token, STATE_NOT_LOADED, 0};
     if (!frames_open()) return 0;
-    if (usable) {
+    if (usable && !collecting) {
+        mark.state = STATE_IDLE;
+    } else if (usable) {
         static uint16_t count;
         unsigned canary = CANARY_VALUE | ++count;
         void *stream;

@@ -25,7 +25,7 @@ class Marks:
         self._flush = flush
         self._begin = begin
         self._end = end
-        self._watching = True
+        self._watching = False
         self._held = True
         named = os.environ.get(COUNTS)
         self._counts = Path(named) if named else None

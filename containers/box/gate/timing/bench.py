@@ -88,7 +88,7 @@ class Bench:
         source, target = self._sides["source"], self._sides["target"]
         self._names = [str(name) for name in target.rows["names"]]
         if source.rows["perf"]:
-            return from_perf_rows(source.rows["perf"], target.rows["perf"], self._settings.every)
+            return from_perf_rows(source.rows["perf"], target.rows["perf"], self._settings.rows)
         found = source.survey(self._names)
         return from_calls(found, target.rows["cases"], self._settings.generated)
 

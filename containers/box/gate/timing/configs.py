@@ -25,15 +25,17 @@ class Chosen(NamedTuple):
     left_out: tuple[tuple[Config, str, str], ...]  #: with the reason and whose it is (ConfigFact.problem_of)
 
 
-def from_perf_rows(source: Sequence[str], target: Sequence[str], every: int) -> Chosen:
-    """The source's rows that measure, each `every`-th; a row that the target lacks is the target's problem."""
+def from_perf_rows(source: Sequence[str], target: Sequence[str], most: int | None) -> Chosen:
+    """The source's rows that measure, at most `most`; a row that the target lacks is the target's problem."""
     chosen: list[Config] = []
     left_out: list[tuple[Config, str, str]] = []
     there = set(target)
+    wanted = set(spread(len(source), most or len(source)))
     for position, key in enumerate(source):
         config = Config(key=key, kind="perf")
-        if position % every:
-            left_out.append((config, f"left out by the settings, which time 1 in {every} rows", "settings"))
+        if position not in wanted:
+            said = f"left out by the settings, which time {len(wanted)} of {len(source)} rows"
+            left_out.append((config, said, "settings"))
         elif key not in there:
             left_out.append((config, "the target has no such row", "target"))
         else:

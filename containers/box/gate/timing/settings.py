@@ -15,7 +15,7 @@ class Settings:
     short_ns: int = 20_000  #: kernels shorter than this get twice the blocks
     most: int = 4  #: most blocks, as a multiple of `blocks`
     control_configs: int = 3  #: configurations that also time the reference against itself
-    every: int = 1  #: 2: every second performance row; the others are recorded as left out
+    rows: int | None = None  #: most performance rows, spread evenly; the others are recorded as left out
     generated: int = 6  #: configurations made from correctness rows, where no row measures
     late_s: float = 0.05  #: wait before looking for work that went on after the synchronisation
     start_s: float = 300.0  #: limit of a child's start, collection included

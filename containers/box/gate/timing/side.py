@@ -120,7 +120,7 @@ class Side:
         """Read what the child collected. Raises SideProblem, also when device records do not come."""
         self.device = str(self._reply("started", self._settings.start_s)["device"])
         first = self._recorder.until(FIRST_TOKEN, self._settings.call_s)
-        if first.state is not State.COMPLETE:
+        if first.state not in (State.IDLE, State.COMPLETE):
             said = "; ".join(first.problems) or first.state.name
             raise SideProblem("recorder", f"device records cannot be collected: {said}", fatal=True)
         self.rows = self._reply("rows", self._settings.start_s)

@@ -232,9 +232,9 @@ def test_an_op_without_rows_that_measure_is_timed_on_its_largest_calls(
 
 @pytest.mark.long
 def test_rows_that_the_settings_leave_out_are_named(tmp_path: Path, toolchain: Toolchain) -> None:
-    result = time_it(cpugym.subject(tmp_path, "relu"), tmp_path, toolchain, every=2)
+    result = time_it(cpugym.subject(tmp_path, "relu"), tmp_path, toolchain, rows=1)
     problems = [fact.problem for fact in result.facts if fact.problem]
-    assert problems == ["left out by the settings, which time 1 in 2 rows"]
+    assert problems == ["left out by the settings, which time 1 of 2 rows"]
     assert len({call.config for call in result.calls}) == 1
 
 
@@ -245,7 +245,7 @@ def test_a_later_stage_goes_on_with_the_next_block(tmp_path: Path, toolchain: To
         tmp_path,
         toolchain,
         later=[Wanted(blocks=1, control=0)],
-        every=2,
+        rows=1,
     )
     assert [call.block for call in result.of_target()] == [0] * 4 + [1] * 4 + [2] * 4
 

@@ -44,7 +44,7 @@ def run(
 ) -> list[Flush]:
     """Flushes of a child that runs `code` with the collector; `injected` is the driver's part."""
     reader = Reader()
-    start = "library.InitializeInjection()\n" if injected else ""
+    start = "library.InitializeInjection()\ncollector.begin()\n" if injected else ""
     child = subprocess.Popen(
         [sys.executable, "-c", PRELUDE + start + code],
         env={**os.environ, **reader.environment(built[0], cupti=built[1]), **environment},
@@ -110,7 +110,7 @@ assert collector.flush(3)
         3,
     )
     assert [event.symbol for event in before.events] == ["first_entry"]
-    assert (between.events, between.state) == ((), State.TAKEN)
+    assert (between.events, between.state) == ((), State.IDLE)
     assert [event.symbol for event in after.events] == ["last_entry"]
     assert after.state is State.COMPLETE
 

@@ -92,13 +92,17 @@ def test_integers_are_compared_to_the_last_one() -> None:
 
 
 def test_rows_are_taken_in_the_sources_order_and_what_is_missing_has_an_owner() -> None:
-    chosen = from_perf_rows(["a", "b", "c", "d", "e"], ["e", "c"], 2)
+    chosen = from_perf_rows(["a", "b", "c", "d", "e"], ["e", "c"], 3)
     assert [config.key for config in chosen.configs] == ["c", "e"]
     assert [(config.key, of) for config, _, of in chosen.left_out] == [
         ("a", "target"),
         ("b", "settings"),
         ("d", "settings"),
     ]
+
+
+def test_without_a_limit_all_rows_are_taken() -> None:
+    assert [config.key for config in from_perf_rows(["a", "b"], ["b", "a"], None).configs] == ["a", "b"]
 
 
 def test_the_largest_distinct_calls_are_taken() -> None:

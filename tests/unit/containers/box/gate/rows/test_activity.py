@@ -27,7 +27,7 @@ def flush(token: int, *symbols: str, state: State = State.COMPLETE, lost: int = 
 
 def row(*inside: bool) -> RowEnd:
     return RowEnd(
-        node="n", outcome=Outcome.PASSED, reason=None, seconds=0.1, results=(), backwards=0,
+        number=1, node="n", outcome=Outcome.PASSED, reason=None, seconds=0.1, results=(), backwards=0,
         marks=tuple(Mark(token=token, inside=mine) for token, mine in enumerate(inside, 1)),
         exports={"cutile_relu": 3}, no_null=None, broken=False,
     )  # fmt: skip
