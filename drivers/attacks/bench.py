@@ -12,6 +12,7 @@ from pathlib import Path
 
 from containers.box.gate.processes import kill_tree
 from containers.box.gate.subject import Subject
+from containers.box.gate.unpack import tampered
 from drivers.attacks import trees
 from drivers.attacks.judge import BLOCKS, LIMIT_S
 from drivers.attacks.model import OWN_PARTS, Attack, Edit, Expected, Part, Refusal, Verdict, Where
@@ -19,6 +20,7 @@ from farm.errors import FarmError
 from farm.gates import Ruling
 from farm.measured.model import Plan, Settings
 from farm.measured.reading import read_records
+from farm.measured.records import Foul
 from farm.measured.ruling import Record, rule
 
 _OUTPUT = 2000
@@ -43,6 +45,15 @@ class Prepared:
             if self._written is None:
                 self._written = trees.write_base(self.base, self._folder)
             return self._written
+
+    def copied(self, folder: Path) -> tuple[Path, Path]:
+        """Copies of both for one candidate, which could write to them."""
+        return tuple(shutil.copytree(tree, folder / tree.name) for tree in self.written())  # type: ignore[return-value]
+
+    def fouls(self, subject: Subject, bare: Path, part: Part) -> list[Record]:
+        """As the runner on a GPU machine notes them after each part."""
+        found = tampered(self.base.bare.tree, bare, made=(trees.LOOPS,))
+        return [Foul(subject=subject.id, what=f"bare/{path} was changed during {part.value}") for path in found]
 
     def records(self, subject: Subject) -> tuple[Record, ...]:
         """Rows of the source, and with null kernels."""
@@ -139,7 +150,7 @@ class Bench:
         if refusals:
             return Verdict(refusals=tuple(refusals), seconds=time.monotonic() - began)
         folder = self._folder()
-        bare, counted = prepared.written()
+        bare, counted = prepared.copied(folder)
         subject = trees.write_candidate(prepared.base, patch, bare, folder)
         records = [*prepared.records(subject)]
         settings = Settings(
@@ -154,6 +165,7 @@ class Bench:
         for part in parts:
             judged = replace(subject, bare=counted) if part is Part.TIMING else subject
             records += self.part(judged, part, folder, prepared.loops)
+            records += prepared.fouls(subject, bare, part)
             refusals = [refusal for refusal in ruled(records, settings) if refusal.ruling is Ruling.FAIL]
             if expected is not None and any(refusal.meets(expected) for refusal in refusals):
                 break

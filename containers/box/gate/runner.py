@@ -13,8 +13,10 @@ from containers.box.files import write_json
 from containers.box.gate.outcome import Outcome
 from containers.box.gate.parts import FILES, PARTS, PartRequest
 from containers.box.gate.processes import Stranger, kill_tree
-from containers.box.gate.unpack import unpack
-from farm.bundle import Bundle
+from containers.box.gate.subject import record_line
+from containers.box.gate.unpack import source_tampered, unpack
+from farm.bundle import Bundle, BundleSubject
+from farm.measured.records import Foul
 from farm.results import Ended, PartRun
 
 #: A part's program has this long after its limit to end by itself before it is killed.
@@ -96,17 +98,26 @@ class Runner:
             ended, reason = self._process(command, log, limit_s + GRACE_S, writing)
         finally:
             copier.join(timeout=GRACE_S)
-        lines = _whole_lines(records)
+        lines = _whole_lines(records) + self._fouls(subject, part)
         text = log.read_text(encoding="utf-8", errors="replace")
         if ended is Ended.FAILED and reason is not None:
             reason = f"{reason}: {(text.strip().splitlines() or ['no word'])[-1]}"
         self._end(subject, part, ended, reason, time.monotonic() - started, limit_s, lines, text)
 
+    def _fouls(self, subject: str, part: str) -> bytes:
+        """A record for each file that only the candidate can have changed, and that is not its own."""
+        found = source_tampered(self.bundle, self._item(subject), self.work)
+        fouls = (Foul(subject=subject, what=f"{path} was changed during {part}") for path in found)
+        return b"".join(record_line(foul).encode() for foul in fouls)
+
+    def _item(self, subject: str) -> BundleSubject:
+        return next(item for item in self.manifest.subjects if item.id == subject)
+
     def _unpack(self, subject: str) -> None:
         with self._unpacking:
             if subject in self._unpacked:
                 return
-            unpack(self.bundle, next(item for item in self.manifest.subjects if item.id == subject), self.work)
+            unpack(self.bundle, self._item(subject), self.work)
             if self.stranger is not None:
                 self.stranger.give(self.work / subject)
             self._unpacked.add(subject)

@@ -39,6 +39,11 @@ class Subject:
     )  #: where the target runs: its backend by default
 
 
+def record_line(record: Any) -> str:
+    """A record as a line of a file."""
+    return json.dumps({"record": type(record).__name__, **encode(record)}, separators=(",", ":")) + "\n"
+
+
 class Sink:
     """A file of records, one line of JSON each with its type's name as `record`."""
 
@@ -47,8 +52,7 @@ class Sink:
 
     def write(self, record: Any) -> None:
         """Append a dataclass of farm.measured.records; it is on disk when this returns."""
-        line = json.dumps({"record": type(record).__name__, **encode(record)}, separators=(",", ":"))
-        self._file.write(line + "\n")
+        self._file.write(record_line(record))
         self._file.flush()
 
     def close(self) -> None:

@@ -1,13 +1,15 @@
 """From a bundle to subjects: trees side by side in a scratch folder, libraries at their places."""
 
+import os
 import shutil
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from containers.box.gate.subject import Subject
 from farm.bundle import Bundle, BundleSubject, unpacked
 from farm.errors import BundleRefused, PatchConflict, PatchRefused
 from farm.patch import Patch, apply_patch
-from farm.tree import Entry, tree_digest, write_tree
+from farm.tree import Entry, Mode, Tree, tree_digest, write_tree
 
 
 def unpack(bundle: Path, item: BundleSubject, work: Path) -> None:
@@ -66,6 +68,43 @@ def subject(item: BundleSubject, work: Path) -> Subject:
         environment=dict(names.environment),
         target_environment=dict(names.target_environment),
     )
+
+
+#: Files that Python, pytest or the loader would take up from a tree that lacked them.
+_TAKEN_UP = (".py", ".pth", ".so", ".ini", ".toml", ".cfg")
+
+
+def tampered(tree: Tree, folder: Path, *, made: Collection[str] = ()) -> Iterator[str]:
+    """Paths of a tree in `folder` that are not as they were written, or were added and would be run or obeyed.
+
+    `made` are files that belong there beside the tree. What else a run leaves, such as caches, is no matter.
+    """
+    for path, entry in tree.items():
+        place = folder / path
+        if place.is_symlink() is not (entry.mode is Mode.LINK) or _content(place) != entry.data:
+            yield path
+    for place in sorted(folder.rglob("*")):
+        path = place.relative_to(folder).as_posix()
+        if path not in tree and path not in made and path.endswith(_TAKEN_UP) and "__pycache__" not in path:
+            yield path
+
+
+def _content(place: Path) -> bytes | None:
+    if place.is_symlink():
+        return os.fsencode(os.readlink(place))
+    return place.read_bytes() if place.is_file() else None
+
+
+def source_tampered(bundle: Path, item: BundleSubject, work: Path) -> tuple[str, ...]:
+    """What the candidate's processes changed of a subject's bare base and libraries, which are not theirs."""
+    bare, _ = trees(bundle, item)
+    folder = work / item.id
+    found = [f"bare/{path}" for path in tampered(bare, folder / "bare")]
+    for name in ("library", "shim", "stub"):
+        place = folder / "libs" / f"{name}.so"
+        if not place.is_file() or place.read_bytes() != unpacked(bundle, getattr(item, name)):
+            found.append(f"libs/{name}.so")
+    return tuple(found)
 
 
 def unpack_collector(bundle: Path, manifest: Bundle, work: Path) -> Path | None:

@@ -56,7 +56,8 @@ ATTACKS = (
         cheat=(
             _COUNTER,
             forward(
-                _COUNT + f"        if {_LARGE}:\n            if number % 2:\n                return y\n"
+                _COUNT
+                + f"        if {_LARGE}:\n            if number % 2:\n                return y.fill_(number)\n"
                 "    " + CALL + CALL + RETURN
             ),
         ),
