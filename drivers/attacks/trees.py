@@ -67,7 +67,8 @@ class Base:
 def base_of(op: str, edits: Sequence[Edit]) -> Base:
     """The packaged repo, changed by `edits`, as the base that candidates of an op are patches against."""
     conversion = load("cutile_rs", LAYOUT)
-    landed = edited(read_tree(attacked_repo()), edits)
+    whole = read_tree(attacked_repo())
+    landed = edited({path: whole[path] for path in whole if "__pycache__" not in path}, edits)
     found = next(item for item in conversion.inventory(landed) if item.name == op)
     return Base(landed=landed, op=found, bare=conversion.bare(landed, found))
 

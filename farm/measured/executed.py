@@ -33,7 +33,7 @@ def executed_gate(
         *(Finding(ruling=Ruling.FAIL, reason=f"foul play: {what}") for what in foul),
         *_rows(rows, ran, set(idle), settings),
         *_stub(rows, set(idle)),
-        *_hollow(rows),
+        *_hollow(rows, set(idle)),
         *_timed(list(calls), settings),
         *process_findings(rows.target_collected, rows.source_collected),
     ]
@@ -104,15 +104,17 @@ def _stub(rows: Rows, idle: set[str]) -> Iterator[Finding]:
         yield Finding(ruling=Ruling.INFRA, reason=text + reason(rows.stub, unknown[0]))
 
 
-def _hollow(rows: Rows) -> Iterator[Finding]:
+def _hollow(rows: Rows, idle: set[str]) -> Iterator[Finding]:
     """With a library that reports success and does nothing, a row passes only if something else did the work.
 
-    Not asked of rows that prove nothing, as a null kernel shows. A row that did not run says nothing.
+    Not asked of rows that prove nothing, as a null kernel shows, or in which the source does nothing. A row that
+    did not run says nothing.
     """
     proving = [
         key
         for key in rows.expected
-        if not any(run.outcome is Outcome.PASSED for run in rows.null.get(key, {}).values())
+        if key not in idle
+        and not any(run.outcome is Outcome.PASSED for run in rows.null.get(key, {}).values())
     ]
     alive = [key for key in proving if outcome(rows.hollow, key) is Outcome.PASSED]
     if alive:

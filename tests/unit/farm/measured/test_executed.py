@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from farm.gates import Ruling
+from farm.gates import GateName, Ruling
 from farm.measured.executed import ExecutedRuling, executed_gate
 from farm.measured.model import Settings
-from farm.measured.records import Collected, DeviceEvent, Outcome, Phase, RowRun, TimedCall
+from farm.measured.records import Collected, DeviceEvent, Foul, Outcome, Phase, RowRun, TimedCall
 from farm.measured.rowtable import gather
-from farm.measured.ruling import Record
+from farm.measured.ruling import Record, rule
 from farm.measured.symbols import is_source
 from tests.unit.farm.measured.builders import (
     CLEAN,
@@ -23,6 +23,7 @@ from tests.unit.farm.measured.builders import (
     honest,
     is_call,
     is_row,
+    row,
 )
 
 TARGET, SOURCE, STUB = is_row(Phase.TARGET), is_row(Phase.SOURCE), is_row(Phase.STUB)
@@ -155,6 +156,51 @@ def test_what_the_repository_does_beside_the_source_as_well_is_not_the_targets_d
     assert ruled(records).result.ruling is ruling
     more = changed(records, is_side(Phase.TARGET), process={**CLEAN, fact: "pool, hidden"})
     assert ruled(more).result.ruling is Ruling.FAIL
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "reason"),
+    [
+        ("left_processes", "sleep", "processes were left running sleep"),
+        ("tree_libraries", "src/libsource.so", "the target loads libraries that are not its own src/libsource.so"),
+    ],
+)
+def test_facts_that_older_runners_do_not_give_are_judged_where_they_are(
+    fact: str, value: str, reason: str
+) -> None:
+    result = ruled(changed(honest(), is_side(Phase.TARGET), process={**CLEAN, fact: value})).result
+    assert (result.ruling, result.summary) == (Ruling.FAIL, reason)
+    unknown = {name: said for name, said in CLEAN.items() if name != fact}
+    assert ruled(changed(honest(), is_side(Phase.TARGET), process=unknown)).result.ruling is Ruling.PASS
+
+
+def hollow(outcome: Outcome) -> RowRun:
+    return row(KEYS[0], Phase.HOLLOW, outcome)
+
+
+def test_a_row_that_passes_with_a_library_that_does_nothing_was_computed_by_another() -> None:
+    result = ruled([*honest(), hollow(Outcome.PASSED)]).result
+    reason = f"1 of 2 rows pass with a library that does nothing: {KEYS[0]}"
+    assert (result.ruling, result.summary) == (Ruling.FAIL, reason)
+    for outcome in (Outcome.FAILED, Outcome.NOT_RUN):
+        assert ruled([*honest(), hollow(outcome)]).result.ruling is Ruling.PASS
+
+
+def test_a_library_that_does_nothing_may_pass_where_nothing_is_proven_or_done() -> None:
+    void = changed(honest(), is_row(Phase.NULL, null="zeros"), outcome=Outcome.PASSED)
+    assert ruled([*void, hollow(Outcome.PASSED)]).result.ruling is Ruling.PASS
+    empty = changed(honest(), SOURCE, kernels={TORCH: 2})
+    empty = changed(empty, TARGET, kernels={TORCH: 2}, calls=0)
+    assert ruled([*empty, hollow(Outcome.PASSED)]).result.ruling is Ruling.PASS
+
+
+def test_deceit_that_was_seen_from_outside_comes_first() -> None:
+    what = "in the target rows somebody spoke for the gate"
+    records = changed(honest(), TARGET, calls=0)
+    assert ruled(records).result.summary != f"foul play: {what}"
+    measured = rule([*records, Foul(subject=SETTINGS.subject, what=what)], SETTINGS)
+    result = measured.gate(GateName.EXECUTED)
+    assert (result.ruling, result.summary) == (Ruling.FAIL, f"foul play: {what} (and 1 more)")
 
 
 def test_without_known_entries_nothing_is_shown() -> None:

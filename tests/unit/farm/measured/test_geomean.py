@@ -121,6 +121,34 @@ def test_a_call_that_did_nothing_and_is_wrong_is_a_cheat() -> None:
     assert "no work and a wrong output from the target in 4 of 32" in result.summary
 
 
+def test_a_result_that_is_given_again_is_a_cheat_by_that_name() -> None:
+    result = ruled(changed(timing(), TARGET, same_output=False, stale=True)).result
+    assert result.ruling is Ruling.FAIL
+    assert "the result of an earlier call again from the target in 4 of 32" in result.summary
+    assert ruled(changed(timing(), TARGET, stale=True)).result.ruling is Ruling.PASS, (
+        "equal inputs give equal outputs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "ratio", "ruling"),
+    [
+        (450_000_000, 2.0, Ruling.FAIL),  # 9 TB/s of 4.8, the source 4.5
+        (400_000_000, 2.0, Ruling.FAIL),
+        (400_000_000, 1.2, Ruling.PASS),  # within the peak
+        (600_000_000, 2.0, Ruling.PASS),  # the source is beyond it as well: it need not read all
+        (200_000_000, 2.0, Ruling.PASS),
+    ],
+)
+def test_a_target_that_alone_and_by_far_beats_the_memory_is_a_cheat(
+    least: int, ratio: float, ruling: Ruling
+) -> None:
+    records = changed(timing(ratio), lambda r: isinstance(r, ConfigFact), bytes_least=least)
+    result = ruled(records).result
+    assert result.ruling is ruling
+    assert ("times the memory's peak" in result.summary) is (ruling is Ruling.FAIL)
+
+
 def test_a_cheat_is_named_though_records_were_lost_elsewhere() -> None:
     records = changed(timing(), is_call(reference=True, block=1), lost=1)
     result = ruled(changed(records, TARGET, same_output=False)).result
