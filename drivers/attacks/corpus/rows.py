@@ -36,7 +36,7 @@ ATTACKS = (
         "calls-source-language",
         "Launches the source's kernel through the source language.",
         Where.EXECUTED,
-        "uses the source's language",
+        "the source's language in the target",
         "relu.py",
         cheat=(
             forward(
@@ -49,7 +49,7 @@ ATTACKS = (
         "calls-source-implementation",
         "Imports the source's implementation of the op and returns what it gives.",
         Where.EXECUTED,
-        "uses the source's language",
+        "the source's language in the target",
         "relu.py",
         cheat=(forward("        from cpugym.ops.loops.relu import relu as other\n        return other(x)\n"),),
     ),
