@@ -38,6 +38,7 @@ class State(IntEnum):
     NOT_LOADED = 3  #: the driver did not load the collector, or CUPTI could not be used
     ENDED = 4  #: the child closed the pipe before the token, or the token did not come in time
     IDLE = 5  #: nothing was collected: before `begin`, or after `end`
+    CLOCK = 6  #: times of records are no nanoseconds of the host's clock, and durations say nothing
 
 
 class _Frame(IntEnum):

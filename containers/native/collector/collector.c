@@ -6,12 +6,15 @@
  * CUPTI keeps one pair of buffer callbacks for a process and the last registration wins, so a profiler that
  * the watched code starts takes our records away without an error. Each flush therefore sends a *canary*, a
  * memset of our own with a value of our own, and says whether it came back; `tilefarm_begin` takes the
- * callbacks again. No callback is subscribed, so that such a profiler still works. */
+ * callbacks again. No callback is subscribed, so that such a profiler still works. It may also have given CUPTI a
+ * clock of its own (PyTorch's counts processor cycles): `tilefarm_begin` sets ours, and the canary's time is
+ * compared with the host's before and after it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cupti.h"
@@ -20,6 +23,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define MOST_BUFFERS 64
+#define CLOCKS_AGREE_NS 1000000 /* as well as CUPTI matches the device's clock with the host's, with room */
 #define CANARY_VALUE 0x7f4a0000u /* the lower half counts the canaries */
 
 #define POINTER(result, name, arguments) static result(*p_##name) arguments;
@@ -30,7 +34,8 @@ static const uint32_t kinds[] = {KIND_CONCURRENT_KERNEL, KIND_MEMCPY, KIND_MEMSE
 static int usable;     /* CUPTI is loaded and known */
 static int collecting; /* between `tilefarm_begin` and `tilefarm_end` */
 static uint64_t registrations;
-static unsigned canary_seen; /* atomic: value of the last one, set on CUPTI's thread */
+static unsigned canary_seen; /* atomic: value of the last one, set on CUPTI's thread after its times */
+static uint64_t canary_start, canary_end;
 
 /* Buffers that are ours: CUPTI may hand us one that a former owner of the callbacks gave it. */
 static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -82,7 +87,11 @@ static void put_record(const void *record) {
     } else if (kind == KIND_MEMCPY || kind == KIND_MEMSET) {
         const struct memory_record *it = record;
         int canary = kind == KIND_MEMSET && (it->value & 0xffff0000u) == CANARY_VALUE && it->bytes == 4;
-        if (canary) __atomic_store_n(&canary_seen, it->value, __ATOMIC_SEQ_CST);
+        if (canary) {
+            canary_start = it->start;
+            canary_end = it->end;
+            __atomic_store_n(&canary_seen, it->value, __ATOMIC_SEQ_CST);
+        }
         put_event(canary ? EVENT_CANARY : kind == KIND_MEMCPY ? EVENT_COPY : EVENT_SET,
                   canary ? "[canary]" : kind == KIND_MEMCPY ? "[memcpy]" : "[memset]", it->stream, it->correlation,
                   it->start, it->end);
@@ -125,8 +134,15 @@ static int load(void) {
     return 1;
 }
 
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static int take(void) {
-    int result = p_cuptiActivityRegisterCallbacks(on_request, on_complete);
+    int result = p_cuptiActivityRegisterTimestampCallback(now_ns);
+    if (result == CUPTI_OK) result = p_cuptiActivityRegisterCallbacks(on_request, on_complete);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && result == CUPTI_OK; i++)
         result = p_cuptiActivityEnable(kinds[i]);
     if (result != CUPTI_OK) {
@@ -147,11 +163,16 @@ EXPORT int InitializeInjection(void) {
     return 1;
 }
 
+static enum state look(int32_t *result);
+
 /* Receive the records, again if another profiler ran. Returns 1 if that worked. */
 EXPORT int tilefarm_begin(void) {
     if (!usable) return 0;
     if (registrations) p_cuptiActivityFlushAll(FLUSH_FORCED); /* what the other's buffers hold is delivered to it */
-    return take();
+    if (!take()) return 0;
+    int32_t result;
+    look(&result); /* the first times after a change of clocks are between both */
+    return 1;
 }
 
 /* Collect nothing until `tilefarm_begin`. A buffer that CUPTI still held of ours would swallow the first records
@@ -189,6 +210,22 @@ static int canary_place(void **stream, uint64_t *address) {
     return 1;
 }
 
+/* Deliver all complete records, a canary among them. */
+static enum state look(int32_t *result) {
+    static uint16_t count;
+    unsigned canary = CANARY_VALUE | ++count;
+    void *stream;
+    uint64_t address, before = now_ns();
+    int sent = canary_place(&stream, &address) && !p_cuMemsetD32Async(address, canary, 1, stream) &&
+               !p_cuStreamSynchronize(stream);
+    uint64_t after = now_ns();
+    *result = p_cuptiActivityFlushAll(FLUSH_FORCED);
+    if (!sent) return STATE_NO_CONTEXT;
+    if (__atomic_load_n(&canary_seen, __ATOMIC_SEQ_CST) != canary) return STATE_TAKEN;
+    int in_time = canary_start + CLOCKS_AGREE_NS >= before && canary_end <= after + CLOCKS_AGREE_NS;
+    return in_time ? STATE_COMPLETE : STATE_CLOCK;
+}
+
 /* Deliver all complete records, then a token. The caller has synchronised the device. */
 EXPORT int tilefarm_flush(uint64_t token) {
     struct {
@@ -200,15 +237,7 @@ EXPORT int tilefarm_flush(uint64_t token) {
     if (usable && !collecting) {
         mark.state = STATE_IDLE;
     } else if (usable) {
-        static uint16_t count;
-        unsigned canary = CANARY_VALUE | ++count;
-        void *stream;
-        uint64_t address;
-        int sent = canary_place(&stream, &address) && !p_cuMemsetD32Async(address, canary, 1, stream) &&
-                   !p_cuStreamSynchronize(stream);
-        mark.result = p_cuptiActivityFlushAll(FLUSH_FORCED);
-        int came = __atomic_load_n(&canary_seen, __ATOMIC_SEQ_CST) == canary;
-        mark.state = !sent ? STATE_NO_CONTEXT : came ? STATE_COMPLETE : STATE_TAKEN;
+        mark.state = look(&mark.result);
     }
     frames_put(FRAME_TOKEN, &mark, sizeof mark);
     return mark.state == STATE_COMPLETE && mark.result == CUPTI_OK;

@@ -37,6 +37,7 @@ _Static_assert(offsetof(struct memory_record, start) == 16, "start");
 _Static_assert(offsetof(struct memory_record, stream) == 40, "stream");
 _Static_assert(offsetof(struct memory_record, correlation) == 44, "correlation");
 
+typedef uint64_t (*clock_function)(void);
 typedef void (*request_function)(uint8_t **buffer, size_t *size, size_t *most);
 typedef void (*complete_function)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid);
 
@@ -44,6 +45,7 @@ typedef void (*complete_function)(void *context, uint32_t stream, uint8_t *buffe
 #define CUPTI_FUNCTIONS(X)                                                              \
     X(int, cuptiGetVersion, (uint32_t * version))                                       \
     X(int, cuptiActivityRegisterCallbacks, (request_function, complete_function))       \
+    X(int, cuptiActivityRegisterTimestampCallback, (clock_function))                    \
     X(int, cuptiActivityEnable, (uint32_t kind))                                        \
     X(int, cuptiActivityDisable, (uint32_t kind))                                       \
     X(int, cuptiActivityFlushAll, (uint32_t flag))                                      \

@@ -23,7 +23,8 @@ enum state {
     STATE_TAKEN = 1,       /* it did not: somebody else receives the records, or nobody does */
     STATE_NO_CONTEXT = 2,  /* no CUDA context is current, so nothing was tried */
     STATE_NOT_LOADED = 3,  /* the driver did not load the collector, or CUPTI could not be used */
-    STATE_IDLE = 5         /* nothing is collected: before `tilefarm_begin`, after `tilefarm_end` */
+    STATE_IDLE = 5,        /* nothing is collected: before `tilefarm_begin`, after `tilefarm_end` */
+    STATE_CLOCK = 6        /* the canary ran at a time at which it cannot have run: times are no nanoseconds */
 };
 
 int frames_open(void); /* 1: the inherited pipe is there; safe to call again */

@@ -91,6 +91,22 @@ def test_dropped_records_and_records_without_times_are_counted(built: tuple[Path
     assert [event.symbol for event in flush.events] == ["b"]
 
 
+def test_a_clock_that_is_not_the_hosts_is_noticed(built: tuple[Path, Path]) -> None:
+    good, cycles = run(
+        built,
+        """
+assert collector.flush(1)
+fake.fake_clock(ctypes.c_uint64(2))
+assert not collector.flush(2)
+""",
+        1,
+        2,
+    )
+    assert (good.state, good.missing) == (State.COMPLETE, 0)
+    assert cycles.state is State.CLOCK
+    assert cycles.missing > 0
+
+
 def test_between_end_and_begin_nothing_is_collected_and_nothing_is_held_back(built: tuple[Path, Path]) -> None:
     before, between, after = run(
         built,
