@@ -21,7 +21,7 @@ LIMIT_S = 300.0
 #: Blocks of each timed configuration; a count of calls has no noise that more would average out.
 BLOCKS = 2
 #: Variants of captured calls.
-PROBES = 24
+PROBES = 16
 _PHASES = {
     Part.SOURCE: Phase.SOURCE,
     Part.NULL: Phase.NULL,
