@@ -168,6 +168,10 @@ def preload() -> None:
         importlib.import_module(name)
     for plugin in importlib.import_module("_pytest.config").default_plugins:
         importlib.import_module(f"_pytest.{plugin}")
+    torch = importlib.import_module("torch")
+    torch.use_deterministic_algorithms(False)  # imports a compiler, as it does in the probes' processes
+    # Tensors are small, and threads that wait for each other would only burn what other candidates need.
+    torch.set_num_threads(1)
     # pytest collects garbage twice: what is here already need not be looked at, nor copied by a write.
     gc.collect()
     gc.freeze()
