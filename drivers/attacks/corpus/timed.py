@@ -96,7 +96,7 @@ ATTACKS = (
             host(
                 CALL,
                 '        if "containers.box.gate.timing.serve" in sys.modules:\n'
-                "            x, y = x[: x.numel() // 2], torch.empty_like(x)\n"
+                "            x, y = x[: x.numel() // 2], torch.zeros_like(x)\n"
                 '            check_rc(library().cpu_relu(describe(x), describe(y)), "cpu_relu")\n'
                 "            return y\n" + CALL,
             ),
