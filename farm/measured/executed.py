@@ -113,8 +113,7 @@ def _hollow(rows: Rows, idle: set[str]) -> Iterator[Finding]:
     proving = [
         key
         for key in rows.expected
-        if key not in idle
-        and not any(run.outcome is Outcome.PASSED for run in rows.null.get(key, {}).values())
+        if key not in idle and not any(run.outcome is Outcome.PASSED for run in rows.null.get(key, {}).values())
     ]
     alive = [key for key in proving if outcome(rows.hollow, key) is Outcome.PASSED]
     if alive:

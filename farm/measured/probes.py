@@ -20,9 +20,10 @@ class ProbesJudged(NamedTuple):
 
 
 def judge_probes(probes: Iterable[Probe]) -> ProbesJudged:
-    """Judge all probes of one subject; where none says anything, that is INFRA."""
+    """Judge all probes of one subject. One that was not run, or none that says anything, is INFRA."""
     findings, flags, spoke = [], [], 0
-    known = list(probes)
+    planned = list(probes)
+    known = [probe for probe in planned if probe.unrun is None]
     usual = usual_errors(known)
     for probe in known:
         why = fault(probe, usual.get(probe.key, 0.0))
@@ -38,7 +39,13 @@ def judge_probes(probes: Iterable[Probe]) -> ProbesJudged:
                 Flag(where=where, what="no error against an oracle: compared with the source's values alone")
             )
         spoke += probe.source_raised is None
-    if not spoke:
+    if len(known) < len(planned):
+        first = next(probe for probe in planned if probe.unrun is not None)
+        text = (
+            f"{len(planned) - len(known)} of {len(planned)} probes did not run: {first.key}, probe {first.name}: "
+        )
+        findings.append(Finding(ruling=Ruling.INFRA, reason=text + str(first.unrun)))
+    elif not spoke:
         findings.append(Finding(ruling=Ruling.INFRA, reason="no probe says anything beyond the repository's rows"))
     return ProbesJudged(tuple(findings), tuple(flags), spoke)
 

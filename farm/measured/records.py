@@ -68,6 +68,10 @@ class Collected:
     ]  #: facts of the process; those of `farm.measured.process.CLEAN` are empty when all is well
 
 
+#: With this begins what a probe's `source_raised` or `target_raised` says where that side was not run.
+NOT_RUN = "not run: "
+
+
 class ProbeKind(StrEnum):
     """What a probe varies."""
 
@@ -118,6 +122,12 @@ class Probe:
     worst: Difference | None = None
     distance_ulp: float | None = None  #: largest |target - source|, in units at the source
     function: str = ""  #: name in the registry of what was called
+
+    @property
+    def unrun(self) -> str | None:
+        """Why a side was not run, or None: both gave results or errors of their own."""
+        said = (self.source_raised, self.target_raised)
+        return next((text for text in said if text is not None and text.startswith(NOT_RUN)), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from containers.box.gate.probes.compare import Attempt, agrees, from_saved, prob
 from containers.box.gate.probes.plan import plan
 from containers.box.gate.probes.side import ProcessEnded, Side
 from containers.box.gate.subject import Sink, Subject
+from farm.measured.records import NOT_RUN
 
 #: Probes of an op, unless `run` is told otherwise.
 BUDGET = 100
@@ -155,7 +156,7 @@ class _Run:
         try:
             if not side.runs:
                 if side.starts >= STARTS:
-                    return f"not run: {side.starts} processes have died"
+                    return f"{NOT_RUN}{side.starts} processes have died"
                 side.start(left)
             limit = min(self._case_limit_s, left)
             side.order(limit, case=str(self._file("case", number)), out=str(self._file(name, number)))
@@ -221,4 +222,4 @@ def _roomy() -> Path | None:
 
 
 _ROOM = 8 << 30
-_NO_TIME = "not run: no time was left"
+_NO_TIME = f"{NOT_RUN}no time was left"

@@ -12,6 +12,14 @@ from farm.measured.records import Difference, ProbeKind
 from tests.unit.farm.measured.builders import probe
 
 
+@pytest.mark.parametrize("side", ["source_raised", "target_raised"])
+def test_a_probe_that_was_not_run_leaves_the_gate_open(side: str) -> None:
+    judged = judge_probes([probe(), probe(**{side: "not run: no time was left"})])
+    (finding,) = judged.findings
+    assert finding.ruling is Ruling.INFRA
+    assert finding.reason.startswith("1 of 2 probes did not run: test_op[size=8], probe nan: not run: no time")
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
