@@ -103,7 +103,8 @@ def geomean_gate(facts: Iterable[ConfigFact], calls: Iterable[TimedCall], settin
     why = next((f"{fact.config}: {fact.problem}" for fact in all_facts if fact.problem is not None), None)
     lines = tuple(config_line(fact, all_calls) for fact in all_facts if not fact.second_reference)
     cheats = [Finding(ruling=Ruling.FAIL, reason=what) for what in impossible(all_facts, lines, settings.gpu)]
-    result = _result(listed, first, place, settings.plan, why, cheats)
+    left_out = sum(fact.problem_of == "settings" for fact in all_facts)
+    result = _result(listed, left_out, first, place, settings.plan, why, cheats)
     return GeomeanRuling(
         result=result,
         interval=place.interval if place else None,
@@ -116,6 +117,7 @@ def geomean_gate(facts: Iterable[ConfigFact], calls: Iterable[TimedCall], settin
 
 def _result(
     listed: Sequence[ConfigFact],
+    left_out: int,
     calls: Sequence[TimedCall],
     place: Standing | None,
     plan: Plan,
@@ -133,7 +135,8 @@ def _result(
     if place.problem is not None or place.interval is None:
         return _gate(Ruling.INFRA, place.problem or "too few blocks count")
     low, ratio, high = place.interval
-    said = f"measured {ratio:.3f} [{low:.3f}, {high:.3f}] over {len(listed)} configs"
+    of = f" of {len(listed) + left_out}" if left_out else ""
+    said = f"measured {ratio:.3f} [{low:.3f}, {high:.3f}] over {len(listed)}{of} configs"
     match place.answer:
         case Answer.PASS:
             return _gate(Ruling.PASS, said)
