@@ -50,7 +50,7 @@ test: setup
 	$(call within,120) $(BIN)/ruff format --check .
 	$(call within,300) $(BIN)/mypy
 	$(call within,120) $(BIN)/lint-imports
-	$(call within,1200) $(BIN)/python -m pytest -m "not long"
+	$(call within,2700) $(BIN)/python -m pytest -m "not long"
 
 test-long: setup
 	$(BIN)/python -m pytest -m long

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,10 @@ def _git(landed: Landed, *args: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def _artifact(landed: Landed, digest: str) -> dict[str, Any]:
+    return dict(json.loads((landed.farm.state / "artifacts" / digest[:2] / digest).read_text()))
+
+
 def test_the_branch_holds_the_bare_base_plus_the_six_files(landed: Landed, tmp_path: Path) -> None:
     job, branch = landed.job, landed.job["branch"]
     assert (landed.run["exit_code"], job["state"]) == (0, "accepted")
@@ -58,11 +63,12 @@ def test_the_commit_says_what_it_rests_on(landed: Landed) -> None:
     assert trailers["Farm-Job"] == landed.job["id"]
     assert trailers["Farm-Base"] == landed.run["base"]
     kind, digest = trailers["Farm-Evidence"].split(":")
-    evidence = json.loads((landed.farm.state / "artifacts" / digest[:2] / digest).read_text())
-    certificate = decode(Certificate, evidence["certificate"])
+    files = _artifact(landed, digest)["files"]
+    certificate = decode(Certificate, _artifact(landed, files["gates.json"])["certificate"])
     assert kind == "sha256"
     assert certificate.complete
-    assert trailers["Farm-Patch"] == f"sha256:{certificate.patch_sha256}"
+    assert trailers["Farm-Patch"] == f"sha256:{certificate.patch_sha256}" == f"sha256:{files['patch']}"
+    assert landed.farm.document("verify", landed.job["commit"])["proven"] is True
 
 
 def test_the_crate_of_the_branch_builds_and_its_tests_have_rows_of_the_new_backend(
