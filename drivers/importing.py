@@ -1,6 +1,7 @@
 """`farm import`: results of GPU machines, ruled on again from their raw records and given to their jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from farm.errors import BundleRefused, UnknownJob
 from farm.gates import Ruling
 from farm.job import FINAL, WAITING, Job, JobState
 from farm.measured.model import Measured
+from farm.packed import unpacked
 from farm.results import Gathered, read_results
 from farm.views import ImportedView, ImportView
 
@@ -70,10 +72,14 @@ class Importer:
         self._pause = pause
 
     def take(self, folders: Sequence[Path], bundles: Sequence[Path]) -> tuple[ImportView, tuple[Measured, ...]]:
-        """Rule on everything in results folders; jobs that wait for it go on in this process.
+        """Rule on everything in results folders, or such folders packed; jobs that wait for it go on here.
 
-        Raises BundleRefused before anything is written when one of the folders is not as it was written.
+        Raises BundleRefused before anything is written when one of them is not as it was written.
         """
+        with ExitStack() as opened:
+            return self._take([opened.enter_context(unpacked(folder)) for folder in folders], bundles)
+
+    def _take(self, folders: Sequence[Path], bundles: Sequence[Path]) -> tuple[ImportView, tuple[Measured, ...]]:
         from farm.rulings import cases
 
         runs = [(folder, read_results(folder)) for folder in folders]

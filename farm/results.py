@@ -114,6 +114,8 @@ def gathered(results: Results, read: Callable[[str], bytes]) -> Gathered:
         if part.file is None:
             continue
         if part.file not in files:
+            if Path(part.file).name != part.file:
+                raise BundleRefused(f"{RESULTS} names {part.file!r}, which is no file of its folder")
             try:
                 files[part.file] = read(part.file)
             except OSError as error:

@@ -109,7 +109,9 @@ def accept(
 
 def import_results(
     context: typer.Context,
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="Results folders, together.")],
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="Results folders, or such folders packed.")
+    ],
     bundles: Annotated[
         list[Path] | None,
         typer.Option("--bundle", metavar="DIR", help="The bundle, where another farm wrote it; may be repeated."),

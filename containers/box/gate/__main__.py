@@ -20,6 +20,7 @@ from containers.box.gate.runner import Runner, say
 from containers.box.gate.unpack import unpack_collector
 from farm.bundle import Bundle, read_bundle
 from farm.errors import BundleRefused, UsageError
+from farm.packed import SUFFIX, pack
 
 INFRA, USAGE = 1, 2
 
@@ -33,12 +34,13 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", type=str.lower, action="append", choices=words, metavar="PARTS", help=only)
     parser.add_argument("--subjects", metavar="IDS", help="ids or ops with commas between; without it, all")
     parser.add_argument("--jobs", type=int, help="parts at once, of rows and probes")
-    parser.add_argument("--row-jobs", type=int, default=1, help="rows of a subject at once")
+    parser.add_argument("--workers", type=int, default=1, help="rows or probes at once, in each part")
     parser.add_argument("--configs", type=int, help="most performance rows to time of a subject; without it, all")
     parser.add_argument("--part-limit-s", type=float, default=1800.0, help="longest that one part may take")
     parser.add_argument("--time-limit-s", type=float, help="longest that all may take")
     parser.add_argument("--again", action="store_true", help="run parts again whose results are there")
     parser.add_argument("--same-user", action="store_true", help="do not run parts as another user")
+    parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz", help="also write the results as one file")
     parser.add_argument("--work", type=Path, help="scratch folder that is kept; without it, a temporary one")
     return parser.parse_args(argv)
 
@@ -47,6 +49,10 @@ def main(bundle: Path, argv: Sequence[str]) -> int:
     """Run what is asked for; 0 when all of it ran, 1 when something could not be, 2 for a wrong command."""
     asked = arguments(argv)
     try:
+        if asked.pack is not None and not (asked.pack.name.endswith(SUFFIX) and asked.pack.parent.is_dir()):
+            raise UsageError(
+                f"--pack {asked.pack}: give the name of a file that ends in {SUFFIX}, in a folder that is there"
+            )
         manifest = read_bundle(bundle)
         chosen = _chosen(manifest, asked.subjects)
         if asked.work is not None:
@@ -112,7 +118,7 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         outcome=outcome,
         part_limit_s=asked.part_limit_s,
         deadline=deadline,
-        row_jobs=asked.row_jobs,
+        workers=asked.workers,
         configs=asked.configs,
         again=asked.again,
     )
@@ -123,6 +129,9 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
     for subject in chosen:
         runner.all(subject, [part for part in parts if PARTS[part] is Group.TIMING])
     whole = runner.whole(chosen, parts)
+    if asked.pack is not None:
+        size = pack(asked.out.resolve(), asked.pack)
+        say(f"all results are in {asked.pack} too, {size:,} bytes; `farm import` takes it")
     return 0 if whole else INFRA
 
 

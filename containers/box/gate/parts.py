@@ -55,7 +55,7 @@ class PartRequest:
     subject: str
     part: str
     limit_s: float
-    jobs: int  #: rows at a time
+    workers: int  #: rows or probes at a time
     configs: int | None  #: most performance rows to time; None: all
     out: str  #: file for the records
     uid: int | None = None  #: whom to become before anything of the candidate runs; None: stay
@@ -77,7 +77,7 @@ def main(request: Path) -> None:
     elif group is Group.PROBES:
         from containers.box.gate import probes
 
-        probes.run(judged, limit_s=order.limit_s, sink=sink)
+        probes.run(judged, limit_s=order.limit_s, sink=sink, jobs=order.workers)
     else:
         from containers.box.gate import rows
 
@@ -87,7 +87,7 @@ def main(request: Path) -> None:
             Phase(order.part),
             limit_s=order.limit_s,
             sink=sink,
-            jobs=order.jobs,
+            jobs=order.workers,
             home=Path(order.work) / "homes" / f"{order.subject}.{side}",
             log=sys.stderr.buffer,
         )

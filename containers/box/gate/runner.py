@@ -43,7 +43,7 @@ class Runner:
     outcome: Outcome
     part_limit_s: float
     deadline: float | None  #: monotonic
-    row_jobs: int
+    workers: int  #: rows or probes of a part at a time
     configs: int | None
     again: bool
 
@@ -84,7 +84,7 @@ class Runner:
             subject=subject,
             part=part,
             limit_s=limit_s,
-            jobs=self.row_jobs,
+            workers=self.workers,
             configs=self.configs,
             out=f"/dev/fd/{writing}",
             uid=None if self.stranger is None else self.stranger.uid,

@@ -1,27 +1,42 @@
 """Probes of whole subjects, in processes, on a target repo that runs on a CPU."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from containers.box.gate import probes
+from containers.box.gate.probes import calls as saved
+from containers.box.gate.probes.cases import case_to_plain
+from containers.box.gate.probes.plan import plan
+from containers.box.gate.probes.side import source_side, target_side
+from containers.box.gate.probes.worker import NO_TIME, Worker
 from containers.box.gate.subject import Sink, Subject
 from farm.codec import decode
+from farm.gates import Ruling
 from farm.measured.probes import judge_probes
 from farm.measured.records import Probe, ProbeKind
 from tests.cpugym import KERNELS, NATIVE, replace, subject
+from tests.in_toolchain.probes.support import call_of
 
 
 def run(
-    made: Subject, folder: Path, budget: int, case_limit_s: float = 60.0
+    made: Subject, folder: Path, budget: int, case_limit_s: float = 60.0, *, jobs: int = 1, limit_s: float = 600.0
 ) -> tuple[list[Probe], probes.Summary]:
     """The records, as a reader of results gets them."""
     sink = Sink(folder / "probes.jsonl")
     try:
         summary = probes.run(
-            made, limit_s=600, sink=sink, budget=budget, case_limit_s=case_limit_s, scratch=folder
+            made,
+            limit_s=limit_s,
+            sink=sink,
+            jobs=jobs,
+            budget=budget,
+            case_limit_s=case_limit_s,
+            scratch=folder,
         )
     finally:
         sink.close()
@@ -76,6 +91,72 @@ def test_a_process_that_dies_or_hangs_on_a_probe_loses_no_other(tmp_path: Path) 
     assert raised == {"axis 5 -> 6": "the process died (signal 11)", "axis 3 -> 7": "no reply within 20 s"}
     assert all(record.source_raised is None for record in records)
     assert len(judge_probes(records).findings) == 2
+
+
+def test_two_workers_write_the_records_of_one(tmp_path: Path) -> None:
+    made = subject(tmp_path / "s", "relu", wrapper("    x = x.detach()\n"))
+    found = []
+    for jobs in (1, 2):
+        folder = tmp_path / f"{jobs}"
+        folder.mkdir()
+        found.append(run(made, folder, 16, jobs=jobs)[0])
+    one, two = (sorted(records, key=lambda record: (record.key, record.name)) for records in found)
+    assert len(one) == 16
+    assert one == two
+    assert any(record.unequal_facts for record in one)
+
+
+@pytest.mark.long
+def test_a_crash_of_one_worker_loses_its_case_alone(tmp_path: Path) -> None:
+    edit = wrapper("    import os\n    if x.shape == (3, 6, 7):\n        os.kill(os.getpid(), 11)\n")
+    records, _ = run(subject(tmp_path / "s", "relu", edit), tmp_path, 40, jobs=2)
+    assert len(records) == 40
+    raised = {record.name: record.target_raised for record in records if record.target_raised is not None}
+    assert raised == {"axis 5 -> 6": "the process died (signal 11)"}
+    assert all(record.source_raised is None for record in records)
+
+
+def test_a_worker_computes_what_it_has_time_for_and_says_what_it_has_not(tmp_path: Path) -> None:
+    made = subject(tmp_path / "s", "relu", wrapper("    import time\n    time.sleep(0.2)\n"))
+    call = call_of("relu", torch.randn(4, 6))
+    for number, case in enumerate(plan([call], 40)):
+        saved.save(tmp_path / f"case-{number}", case_to_plain(case))
+    worker = Worker(
+        target=target_side(made, "target", tmp_path),
+        source=source_side(made, "source", tmp_path),
+        folder=tmp_path,
+        case_limit_s=60,
+    )
+    worker.numbers = list(range(40))
+    told: dict[int, str | None] = {}
+    try:
+        worker.target.start(120)
+        worker.targets(time.monotonic() + 7)
+        assert not worker.target.runs
+        worker.sources(time.monotonic() + 120, told.__setitem__)
+    finally:
+        worker.end()
+    done = [number for number in told if told[number] is None]
+    assert list(told) == worker.numbers
+    assert 0 < len(done) < 40
+    assert done == list(range(len(done)))
+    assert told == worker.aims
+    assert all((tmp_path / f"{side}-{number}").exists() for side in ("target", "source") for number in done)
+    assert not (tmp_path / f"source-{len(done)}").exists()
+    assert set(told.values()) == {None, NO_TIME}
+
+
+@pytest.mark.long
+def test_when_time_runs_out_every_probe_has_its_record(tmp_path: Path) -> None:
+    edit = wrapper("    import time\n    time.sleep(1)\n")
+    records, summary = run(subject(tmp_path / "s", "relu", edit), tmp_path, 80, jobs=2, limit_s=60)
+    assert summary.seconds < 75
+    left = [record for record in records if record.unrun is not None]
+    assert len(records) == len({(record.key, record.name) for record in records}) == 80
+    assert {record.unrun for record in left} == {NO_TIME}
+    (finding,) = judge_probes(records).findings
+    assert finding.ruling is Ruling.INFRA
+    assert f"{len(left)} of 80 probes did not run" in finding.reason
 
 
 @pytest.mark.long

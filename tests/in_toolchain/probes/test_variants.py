@@ -1,6 +1,7 @@
 """Variants are the same everywhere, change what they say, and keep what they must."""
 
 import math
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from containers.box.gate.probes.calls import Slot, decode
 from containers.box.gate.probes.cases import cotangent_for
 from containers.box.gate.probes.layouts import LAYOUTS, place
-from containers.box.gate.probes.plan import base_case, plan
+from containers.box.gate.probes.plan import base_case, plan, shares
 from containers.box.gate.probes.shapes import empties, resized, shapes, shrunk, strided
 from containers.box.gate.probes.values import EDGES, edges, seeds
 from farm.measured.records import ProbeKind
@@ -34,14 +35,48 @@ def test_a_plan_is_the_same_bits_each_time() -> None:
             assert s.strides == t.strides
 
 
-def test_a_plan_keeps_its_budget_begins_with_captured_calls_and_has_every_kind() -> None:
+def test_a_plan_keeps_its_budget_begins_with_captured_calls_and_has_every_kind_early_on() -> None:
     calls = [call_of("op", *two(dtype), backward=True) for dtype in (torch.float32, torch.float16)]
     cases = plan(calls, 50)
     assert len(cases) == 50
-    assert [case.name for case in cases[:2]] == ["as captured"] * 2
+    assert [case.name for case in cases[:4:2]] == ["as captured"] * 2
+    assert {case.call.id for case in cases[:2]} == {calls[0].id}
+    assert {case.kind for case in cases[:6]} == set(ProbeKind)
+    one = plan([replace(calls[0], position=i) for i in range(16)], 100)
+    assert sum(case.name == "as captured" for case in one) == 16
+    assert {case.kind for case in one[:6]} == set(ProbeKind)
     counts = {kind: sum(case.kind is kind for case in cases) for kind in ProbeKind}
     assert min(counts.values()) >= 8
     assert len({(case.call.slots[0].data.dtype, case.name) for case in cases}) == 50
+
+
+def test_a_plan_for_less_than_twice_the_calls_has_each_as_it_was_captured() -> None:
+    calls = [replace(call_of("op", *two(torch.float32)), position=i) for i in range(6)]
+    assert [case.call.position for case in plan(calls, 6)] == [0, 1, 2, 3, 4, 5]
+    assert [case.name for case in plan(calls, 11)].count("as captured") == 6
+    assert len(plan(calls, 4)) == 4
+
+
+def test_shares_hold_every_case_once_and_keep_equal_shapes_together() -> None:
+    calls = [call_of("op", *two(dtype)) for dtype in (torch.float32, torch.float16)]
+    cases = plan(calls, 100)
+    split = shares(cases, 4)
+    assert sorted(number for numbers in split for number in numbers) == list(range(100))
+    assert all(numbers == sorted(numbers) for numbers in split)
+
+    def forms(numbers: list[int]) -> set[tuple[object, ...]]:
+        return {
+            tuple((slot.data.dtype, slot.data.shape) for slot in cases[number].call.slots) for number in numbers
+        }
+
+    assert len(split) == 4
+    found = [forms(numbers) for numbers in split]
+    assert sum(map(len, found)) == len(set().union(*found))
+    compiled = [len(numbers) for numbers in found]
+    assert max(compiled) <= 2 * sum(compiled) / 4
+    assert shares(cases, 1) == [list(range(100))]
+    assert shares(cases[:1], 4) == [[0]]
+    assert shares([], 4) == []
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

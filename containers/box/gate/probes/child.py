@@ -2,8 +2,8 @@
 
 REPLIES is a file descriptor for lines of JSON. Orders come on standard input, one line of JSON each.
 A process of mode `attempt` imports one side's implementation and calls it for `{"case": FILE, "out": FILE}`.
-One of mode `capture` runs rows with pytest, writes calls, then computes exact results for
-`{"case": FILE, "out": FILE, "results": [[place, dtype], ..]}`.
+One of mode `capture` runs rows with pytest and writes calls for `{"names": [..], "own": [..], "rows_s": SECONDS}`,
+its first order, then computes exact results for `{"case": FILE, "out": FILE, "results": [[place, dtype], ..]}`.
 """
 
 import contextlib
@@ -95,12 +95,14 @@ def _capture(request: dict[str, Any], orders: io.TextIOWrapper, replies: io.Text
     importlib.import_module(request["package"])
     importlib.import_module(request["module"])
     registry = registry_of(request["registry"])
+    _say(replies, ready=True)
+    what = json.loads(orders.readline())
     same = {n for n, f in registry.items() if _module_of(f.get(backend)) == request["module"]}
-    names = (frozenset(request["names"]) & same) | frozenset(request["own"])
+    names = (frozenset(what["names"]) & same) | frozenset(what["own"])
     originals = {name: registry[name][backend] for name in names if backend in registry.get(name, {})}
     plugin = Capture(registry=registry, names=names, backend=backend, comparison=request["comparison"])
     plugin.most_rows = request["most_rows"]
-    plugin.until_s = time.monotonic() + request["rows_s"]
+    plugin.until_s = time.monotonic() + what["rows_s"]
     code = int(pytest.main([*_PYTEST_OPTIONS, *request["tests"]], plugins=[plugin]))
     for name, function in originals.items():
         registry[name][backend] = function
@@ -116,7 +118,7 @@ def _capture(request: dict[str, Any], orders: io.TextIOWrapper, replies: io.Text
         saved.save(file, saved.to_plain(small))
         files.append(str(file))
     facts = {"pytest": code, "functions": sorted(originals), "unportable": plugin.unportable}
-    _say(replies, ready=True, calls=files, **facts)
+    _say(replies, calls=files, **facts)
     for line in orders:
         order = json.loads(line)
         case = case_from_plain(saved.load(Path(order["case"])))

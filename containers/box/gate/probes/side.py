@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from containers import interpose
+from containers.box.gate.subject import Subject
+
 #: Where `containers` and `farm` are imported from, here and in the processes.
 LIBRARIES = Path(__file__).resolve().parents[4]
 #: Settings of the parent that would change what a process imports or how pytest runs.
@@ -26,8 +29,17 @@ class Side:
     """One process at a time, made when it is first needed and again after an end, at most `starts` times."""
 
     def __init__(
-        self, *, request: Mapping[str, Any], tree: Path, path: str, environment: Mapping[str, str], folder: Path
+        self,
+        *,
+        name: str,
+        request: Mapping[str, Any],
+        tree: Path,
+        path: str,
+        environment: Mapping[str, str],
+        folder: Path,
     ) -> None:
+        """`name` is its own among the files in `folder`."""
+        self._name = name
         self._request = request
         self._tree = tree
         self._environment = _environment(tree / path, environment)
@@ -36,7 +48,7 @@ class Side:
         self._replies = -1
         self._waiting = b""
         self.starts = 0
-        self.log = folder / f"{request['mode']}-{request['backend']}.log"
+        self.log = folder / f"{name}.log"
 
     @property
     def runs(self) -> bool:
@@ -46,7 +58,7 @@ class Side:
     def start(self, limit_s: float) -> dict[str, Any]:
         """Make a process; gives what it says when it is ready. Raises ProcessEnded."""
         self.starts += 1
-        request = self._folder / f"request-{self._request['mode']}-{self._request['backend']}-{self.starts}.json"
+        request = self._folder / f"request-{self._name}-{self.starts}.json"
         request.write_text(json.dumps(self._request))
         self._replies, theirs = os.pipe()
         self._waiting = b""
@@ -91,6 +103,13 @@ class Side:
         os.close(self._replies)
         self._process = None
 
+    def kill(self) -> None:
+        """Kill the process from another thread; the one that waits for its reply sees it die and ends it."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def last_words(self) -> str:
         """The last line of the log."""
         lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
@@ -123,6 +142,42 @@ class Side:
         self.end()
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
         return ProcessEnded(f"the process died ({how})")
+
+
+def target_side(subject: Subject, name: str, folder: Path) -> Side:
+    """A side for the target's implementation, on the patched tree."""
+    request = _request(subject, subject.target, subject.target_module)
+    return _side(subject, name, folder, request, subject.patched, subject.target_environment)
+
+
+def source_side(subject: Subject, name: str, folder: Path, **more: Any) -> Side:
+    """A side for the source's implementation, on the bare base; `more` goes into its request."""
+    request = {**_request(subject, subject.source, subject.source_module), **more}
+    return _side(subject, name, folder, request, subject.bare, {})
+
+
+def _request(subject: Subject, backend: str, module: str) -> dict[str, Any]:
+    return {
+        "mode": "attempt",
+        "backend": backend,
+        "package": subject.package,
+        "module": module,
+        "registry": subject.registry,
+    }
+
+
+def _side(
+    subject: Subject, name: str, folder: Path, request: Mapping[str, Any], tree: Path, own: Mapping[str, str]
+) -> Side:
+    environment = {**interpose.environment(subject.library), **subject.environment, **own}
+    return Side(
+        name=f"process-{name}",
+        request=request,
+        tree=tree,
+        path=subject.package_path,
+        environment=environment,
+        folder=folder,
+    )
 
 
 def _environment(package_path: Path, given: Mapping[str, str]) -> dict[str, str]:
