@@ -41,10 +41,10 @@ def test_a_plan_keeps_its_budget_begins_with_captured_calls_and_has_every_kind_e
     assert len(cases) == 50
     assert [case.name for case in cases[:4:2]] == ["as captured"] * 2
     assert {case.call.id for case in cases[:2]} == {calls[0].id}
-    assert {case.kind for case in cases[:6]} == set(ProbeKind)
+    assert {case.kind for case in cases[:8]} == set(ProbeKind)
     one = plan([replace(calls[0], position=i) for i in range(16)], 100)
     assert sum(case.name == "as captured" for case in one) == 16
-    assert {case.kind for case in one[:6]} == set(ProbeKind)
+    assert {case.kind for case in one[:8]} == set(ProbeKind)
     counts = {kind: sum(case.kind is kind for case in cases) for kind in ProbeKind}
     assert min(counts.values()) >= 8
     assert len({(case.call.slots[0].data.dtype, case.name) for case in cases}) == 50

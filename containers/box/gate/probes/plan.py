@@ -66,10 +66,10 @@ def _in_turn(call: Call, position: int) -> Iterator[Case]:
     integers = any(not slot.data.is_floating_point() for slot in call.slots)
     of_shape = list(islice(shapes(call), SHAPES_WITH_INTEGERS if integers else 40))
     kinds = [
+        _rotated(list(seeds(call)), position),
         _rotated(list(chain(edges(call), empties(call))), 3 * position),
         _rotated(of_shape, 3 * position),
         _rotated(list(strided(call)), 2 * position),
-        _rotated(list(seeds(call)), position),
     ]
     kinds = kinds[position % 4 :] + kinds[: position % 4]
     while any(kinds):
