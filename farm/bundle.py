@@ -127,7 +127,8 @@ def read_bundle(folder: Path) -> Bundle:
 
 def altered(folder: Path, files: Mapping[str, str]) -> Iterator[str]:
     """What is wrong with a folder's files, a sentence each: changed, missing, or not in the manifest."""
-    there = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.is_dir()}
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    there = {str(path.relative_to(folder)): path for path in paths}
     for name in sorted(there.keys() | files.keys()):
         if name == MANIFEST:
             continue

@@ -69,7 +69,8 @@ class Preparer:
         """The job's subject. Raises UnknownOp, UnreadableFile, RepositoryError, ConfigurationError."""
         folder = self._recipes.folder(run.id, run.recipe)
         written = sha256((folder / "recipe.toml").read_bytes())
-        key = (run.repo, run.base, run.recipe, written, job.op)
+        # The run is part of it: its own copy of the recipe, which the subject names, ends with the run.
+        key = (run.id, run.repo, run.base, run.recipe, written, job.op)
         if key not in self._subjects:
             while len(self._subjects) >= REMEMBERED:
                 del self._subjects[next(iter(self._subjects))]

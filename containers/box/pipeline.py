@@ -86,7 +86,8 @@ def _diagnosis(transition: Transition, records: list[StageRecord]) -> Diagnosis 
         stage=failed.stage,
         fault=reply.fault or _fault_of(reply.owner),
         summary=reply.summary or transition.reason,
-        next_step=advice or f"read logs/{failed.stage.value}-{failed.visit}.log; {transition.reason}",
+        next_step=advice
+        or f"read `farm logs` of the job, {failed.stage.value}-{failed.visit}; {transition.reason}",
     )
 
 

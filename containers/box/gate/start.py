@@ -4,10 +4,16 @@
 Nothing of the bundle is imported before every file of it was found to be as it was written.
 """
 
-import hashlib
-import json
+import os
 import sys
-from pathlib import Path
+
+# A file beside this one that is called like a module would be that module, before anything was checked.
+_HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry or os.curdir) != _HERE]
+
+import hashlib  # noqa: E402 - not before the line above
+import json  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 LEAST = (3, 11)
 
@@ -18,7 +24,9 @@ def wrong(here: Path) -> list[str]:
         files = json.loads((here / "bundle.json").read_bytes())["files"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [f"bundle.json cannot be read ({error})"]
-    there = {str(path.relative_to(here)) for path in here.rglob("*") if not path.is_dir()} - {"bundle.json"}
+    there = {str(path.relative_to(here)) for path in here.rglob("*") if path.is_symlink() or not path.is_dir()} - {
+        "bundle.json"
+    }
     found = [f"{name} is missing" for name in sorted(files.keys() - there)]
     found += [f"{name} is not part of it" for name in sorted(there - files.keys())]
     for name in sorted(files.keys() & there):
@@ -41,7 +49,7 @@ def main() -> int:
         print("copy it again, or write it anew by `farm bundle`; nothing was run", file=sys.stderr)
         return 1
     sys.dont_write_bytecode = True
-    sys.path[0] = str(here / "lib")
+    sys.path.insert(0, str(here / "lib"))
     from containers.box.gate.__main__ import main as gates
 
     return gates(here, sys.argv[1:])

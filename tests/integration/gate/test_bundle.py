@@ -87,6 +87,17 @@ def _link(path: Path) -> None:
     assert not other.exists()
 
 
+def _linked_folder(path: Path) -> None:
+    evil = path.parent.parent.parent / "evil"
+    evil.mkdir()
+    _evil(evil / "__init__.py")
+    path.symlink_to(evil)
+
+
+def _evil(path: Path) -> None:
+    path.write_text("raise SystemExit('it was imported')\n")
+
+
 def test_a_changed_byte_in_any_kind_of_file_is_refused_by_name(copy: Path) -> None:
     kinds = ["run", "lib/farm/codec.py", "trees/*", "patches/*", "libs/*.so.xz"]
     for pattern in kinds:
@@ -106,6 +117,8 @@ def test_a_changed_byte_in_any_kind_of_file_is_refused_by_name(copy: Path) -> No
         ("lib/farm/patch.py", Path.unlink, "lib/farm/patch.py is missing"),
         ("lib/sitecustomize.py", Path.touch, "lib/sitecustomize.py is not part of it"),
         ("lib/farm/patch.py", _link, "was changed"),
+        ("lib/argparse", _linked_folder, "lib/argparse is not part of it"),
+        ("hashlib.py", _evil, "hashlib.py is not part of it"),
     ],
 )
 def test_the_program_refuses_an_altered_bundle_and_runs_nothing(

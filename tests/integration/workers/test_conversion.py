@@ -113,6 +113,25 @@ def test_a_job_lands_as_one_commit_and_leaves_nothing_on_the_host(bench, git: Gi
     assert list(jobs_folder(b.state).glob("*")) == []
 
 
+def test_one_worker_converts_an_op_again_in_a_later_run(bench) -> None:
+    b = bench()
+    first = b.go(JobState.ACCEPTED)
+    run = b.ledger.run(first.run)
+    assert not (b.state / "recipes" / run.id).exists()
+    again = b.ledger.submit(
+        recipe=run.recipe,
+        repo=run.repo,
+        push_to=run.push_to,
+        base=run.base,
+        accept=run.accept,
+        attempts=run.attempts,
+        ops=["relu"],
+    )
+    b.id = f"{again.id}.relu"
+    second = b.go(JobState.ACCEPTED)
+    assert (second.attempt, second.transients) == (1, 0)
+
+
 def test_an_op_whose_test_is_not_python_fails_at_once_with_its_place_and_the_others_land(
     bench, tmp_path: Path, git: GitCommand
 ) -> None:
