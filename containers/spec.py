@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from containers.engine import BoxLimits, BoxSpec, Mount
+from containers.engine import BoxLimits, BoxSpec, Devices, Mount
 from containers.toolchain import Toolchain
 from farm.errors import ToolchainMissing
 from farm.orders import BoxOrder
@@ -97,6 +97,66 @@ def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: 
         workdir="/work",
         image=settings.image,
         limits=settings.limits,
+    )
+
+
+#: Label of a box that has a GPU: which, as `host/index`.
+DEVICE = "device"
+#: What the runner needs of root's rights to run candidates as nobody, and to end them.
+RUNNER_RIGHTS = ("CHOWN", "DAC_OVERRIDE", "KILL", "SETGID", "SETUID")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Where the gates of a bundle run, and how."""
+
+    device: str  #: `host/index`; one running box has it
+    devices: Devices  #: what of the host the box gets; none where the device is pretended
+    apart: bool  #: the runner is root without its other rights, candidates are nobody
+    memory_bytes: int
+    options: tuple[str, ...]  #: of the bundle's program `run`
+    facts: Mapping[str, str]  #: what keeps a candidate from the host, for the evidence
+
+
+def bench_spec(
+    order: BoxOrder, bundle: Path, out: Path, settings: BoxSettings, bench: Bench, part: str
+) -> BoxSpec:
+    """The box that runs a bundle's gates: it sees the bundle, the toolchain, and a folder for the results."""
+    toolchain = settings.toolchain
+    limits = settings.limits
+    known = (word for name, text in sorted(bench.facts.items()) for word in ("--box", f"{name}={text}"))
+    environment = box_env(toolchain)
+    own = {
+        "PYTHONPATH",
+        "TILEFARM_ORDER",
+        "TILEFARM_RECIPE",
+        "TILEFARM_WORK",
+        "TILEFARM_OUT",
+        "TILEFARM_TOOLCHAIN",
+    }
+    return BoxSpec(
+        name=box_name(settings.farm, order, part),
+        argv=(str(toolchain.python), "-P", "/farm/bundle/run", "-o", "/out", *known, *bench.options),
+        env={name: text for name, text in environment.items() if name not in own},
+        mounts=(
+            Mount(source=bundle, target="/farm/bundle"),
+            Mount(source=out, target="/out", writable=True),
+            *(Mount(source=path, target=str(path)) for path in toolchain.mount_folders()),
+        ),
+        masks=tuple(str(path) for path in toolchain.masked_folders()),
+        labels={**box_labels(settings.farm, order), DEVICE: bench.device},
+        workdir="/out",
+        image=settings.image,
+        limits=BoxLimits(
+            memory_bytes=bench.memory_bytes,
+            pids=4096,
+            cpus=limits.cpus,
+            log_bytes=limits.log_bytes,
+            tmpfs_bytes=bench.memory_bytes // 2,
+        ),
+        devices=bench.devices,
+        user="0:0" if bench.apart else None,
+        capabilities=RUNNER_RIGHTS if bench.apart else (),
     )
 
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,19 +122,17 @@ class GateDesk:
     def _write(self, read: "Read", exhibits: tuple["Exhibit", ...], folder: Path) -> BundleView:
         from containers import toolchain
         from farm.settings import inherited
-        from workers.bundles import BundleWriter
-        from workers.collector import collector_library
+        from workers.jobbundles import write_bundle
 
-        found = toolchain.load(self._settings.toolchain)
-        collector = collector_library(found, self._settings.state / "builds", inherited())
-        writer = BundleWriter(
-            recipe=read.recipe,
-            conversion=read.conversion,
-            gpu=self._settings.gpu,
-            versions=found.record.versions,
+        bundle = write_bundle(
+            read,
+            exhibits,
+            folder,
+            gpu=self._settings.gpu.arch,
+            toolchain=toolchain.load(self._settings.toolchain),
+            builds=self._settings.state / "builds",
+            environ=inherited(),
         )
-        bundle = writer.bundle(exhibits, farm=farm_version(), collector=collector)
-        writer.write(bundle, folder)
         self._known.add(bundle)
         return BundleView(
             folder=str(folder),
@@ -159,18 +156,10 @@ class GateDesk:
         return Exhibits(
             repositories=self._repositories(),
             builder=self._builder,
-            gpu=self._settings.gpu,
+            gpu=self._settings.gpu.arch,
         )
 
     def _builder(self) -> "Builder":
         from workers.assembly import build_builder
 
         return build_builder(self._settings)
-
-
-def farm_version() -> str:
-    """The version of this farm."""
-    try:
-        return version("tilefarm")
-    except PackageNotFoundError:
-        return "checkout"

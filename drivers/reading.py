@@ -79,7 +79,7 @@ class Reader:
             base=run.base,
             accept=run.accept,
             created_at=run.created_at,
-            settled=settled(jobs),
+            settled=settled(jobs, waits),
             exit_code=exit_code(jobs),
             counts=counts(jobs),
             jobs=tuple(job_view(run, job, waits.get(job.id)) for job in jobs),

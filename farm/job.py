@@ -33,6 +33,7 @@ class WaitsFor(StrEnum):
 
     TURN = "turn"  #: so many jobs are at work that it is not prepared yet
     BOX = "box"  #: as many boxes run as may
+    GPU = "gpu"  #: every GPU has a job
 
 
 _FORWARD = {

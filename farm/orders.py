@@ -13,6 +13,7 @@ class Purpose(StrEnum):
     PIPELINE = "pipeline"  #: run the stages on a workspace
     GATE = "gate"  #: judge the bare base plus the patch
     BUILD = "build"  #: build the library of a tree, nothing else
+    MEASURE = "measure"  #: run a bundle's gates on a GPU
 
 
 @dataclass(frozen=True, kw_only=True)

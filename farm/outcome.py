@@ -1,7 +1,7 @@
 """What a run came to: whether anything still moves, and the exit code that says so."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from farm.job import FINAL, WAITING, Job, JobState
 
@@ -10,9 +10,9 @@ SOME_WAIT = 3
 SOME_FAILED = 4
 
 
-def settled(jobs: Sequence[Job]) -> bool:
-    """Whether every job is final or waits for something outside."""
-    return all(job.state in FINAL | WAITING for job in jobs)
+def settled(jobs: Sequence[Job], waits: Collection[str] = ()) -> bool:
+    """Whether every job is final or waits for something outside; `waits` names those that wait for the farm."""
+    return all(job.state in FINAL | WAITING and job.id not in waits for job in jobs)
 
 
 def exit_code(jobs: Sequence[Job]) -> int:

@@ -4,12 +4,14 @@ A variable names its place with two underscores: TILEFARM_STATE, TILEFARM_WORKER
 """
 
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from farm.errors import ConfigurationError
 
@@ -89,6 +91,50 @@ class Boxes(Section):
     """Image with a base system of its own; unset: the embedded one, which uses the host's folders."""
 
 
+class GpuAccess(StrEnum):
+    """How a box is given a GPU."""
+
+    AUTO = "auto"  #: `request` where boxes have an image of their own, else `nodes`
+    NODES = "nodes"  #: the host's device files, with the driver's libraries of the host's /usr
+    REQUEST = "request"  #: the engine is asked for it, as by `docker run --gpus`: needs NVIDIA's container toolkit
+    NONE = "none"  #: not at all: the device is pretended, gates run on a CPU, and what they record says so
+
+
+class Gpu(Section):
+    """The GPUs of this host, and the boxes that have one."""
+
+    arch: str = Field(default="sm_90", pattern=r"^sm_[0-9]+[a-z]?$")
+    """Architecture that the compilers aim at."""
+    devices: tuple[str, ...] = ("auto",)
+    """Indices of this host's devices that gates may use; `auto`: all that nvidia-smi lists."""
+    access: GpuAccess = GpuAccess.AUTO
+    """How a box is given its device."""
+    probe: tuple[str, ...] = ("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader", "-i")
+    """Program that ends with 0 while the device is there; the device's index follows its arguments."""
+    probe_limit_s: float = Field(default=30.0, gt=0)
+    """A probe that takes longer means that the device is lost, seconds."""
+    lease_s: float = Field(default=60.0, gt=0)
+    """A device's lease runs out this long after the last look at its box, seconds."""
+    limit_s: float = Field(default=14_400.0, gt=0)
+    """Longest that the gates of one job may take, seconds."""
+    runs: int = Field(default=2, ge=1)
+    """Most runs of the gates for one attempt while something stays open."""
+    memory_bytes: int = Field(default=32 << 30, gt=0)
+    """Memory of a box with a GPU, bytes."""
+    options: tuple[str, ...] = ()
+    """Options of the bundle's program `run`."""
+
+    @field_validator("devices", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return tuple(filter(None, value.replace(" ", "").split(","))) if isinstance(value, str) else value
+
+    @field_validator("probe", "options", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+
 class Embedded(Section):
     """The farm that belongs to a state folder and is started on demand."""
 
@@ -103,14 +149,19 @@ class Settings(Section):
     """State folder of the embedded farm: ledger, artifacts, Redis, logs."""
     toolchain: Path
     """Root of the conversion toolchain."""
-    gpu: str = Field(default="sm_90", pattern=r"^sm_[0-9]+[a-z]?$")
-    """GPU architecture that the compilers aim at."""
+    gpu: Gpu = Gpu()
     worker: Worker = Worker()
     boxes: Boxes = Boxes()
     broker: Broker = Broker()
     ledger: LedgerSettings = LedgerSettings()
     limits: Limits = Limits()
     embedded: Embedded = Embedded()
+
+    @field_validator("gpu", mode="before")
+    @classmethod
+    def _architecture(cls, value: Any) -> Any:
+        """A word in the table's place is the architecture."""
+        return {"arch": value} if isinstance(value, str) else value
 
     @property
     def ledger_url(self) -> str:

@@ -58,7 +58,8 @@ class JobView:
     commit: str | None  #: of an accepted job
     branch: str | None  #: of an accepted job
     updated_at: float  #: seconds since the epoch, UTC
-    waits_for: WaitsFor | None = None  #: `running` and `verifying` jobs wait for a box, `queued` ones for a turn
+    #: `running` and `verifying` jobs wait for a box, `queued` ones for a turn, `awaiting_gpu` ones for a GPU
+    waits_for: WaitsFor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

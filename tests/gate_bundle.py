@@ -57,10 +57,18 @@ class CpuConversion(PlainCopy):
 
 
 def write(
-    folder: Path, *ops: str, at: Path, edit: Callable[[Path], None] | None = None, collector: bytes | None = None
+    folder: Path,
+    *ops: str,
+    at: Path,
+    edit: Callable[[Path], None] | None = None,
+    collector: bytes | None = None,
+    job: str | None = None,
 ) -> Bundle:
-    """A bundle in `folder` of landed ops, each patched tree changed by `edit`; `at` is a scratch folder."""
-    exhibits = [_exhibit(at / op, op, edit) for op in ops]
+    """A bundle in `folder` of landed ops, each patched tree changed by `edit`; `at` is a scratch folder.
+
+    `job` is the subject's id where there is one alone.
+    """
+    exhibits = [exhibit(at / op, op, edit, job) for op in ops]
     writer = BundleWriter(
         recipe=load_recipe(config_folder() / "recipes" / "cutile-rs"),
         conversion=CpuConversion(),
@@ -72,12 +80,13 @@ def write(
     return bundle
 
 
-def _exhibit(folder: Path, op: str, edit: Callable[[Path], None] | None) -> Exhibit:
+def exhibit(folder: Path, op: str, edit: Callable[[Path], None] | None = None, job: str | None = None) -> Exhibit:
+    """A landed op of cpugym, as the farm would judge it."""
     made = cpugym.subject(folder, op, edit)
     (made.patched / cpugym.PLACE).unlink()
     bare, patched = (dict(read_tree(tree)) for tree in (made.bare, made.patched))
     return Exhibit(
-        id=made.id,
+        id=job or made.id,
         op=Op(name=op, registered=(op,), source_files=(), kernels=(), tests=(), target_files=()),
         repo="cpugym",
         base=BASE,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from containers import toolchain as toolchains
 from containers.access import box_user
+from containers.box.gate.machine import CPU
 from containers.engine import BoxLimits
 from containers.engine.docker_engine import DockerEngine
 from containers.lib import ensure_lib
@@ -15,13 +16,18 @@ from containers.toolchain.visible import index_folder
 from farm.data import builtin_repos, config_folder
 from farm.ledger import Ledger
 from farm.mountindex import Mount
-from farm.settings import Settings, inherited
+from farm.settings import GpuAccess, Settings, inherited
 from farm.store import FolderStore
+from workers.benches import Benches
 from workers.boxes import Boxes
 from workers.builds import Builder
 from workers.conversion import Conversion
+from workers.devices import HostDevices
+from workers.exhibits import Exhibits
 from workers.frozen import FrozenRecipes
 from workers.gitrepo import Git
+from workers.gpu import GpuGates
+from workers.jobbundles import JobBundles
 from workers.leaks import LeakScanner
 from workers.preparation import Preparer
 from workers.repositories import Repositories
@@ -54,11 +60,39 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         scanner=LeakScanner(index_folder(toolchain), toolchain, (packages,)),
         environ=environ,
         min_free_bytes=settings.limits.min_free_bytes,
-        gpu=settings.gpu,
+        gpu=settings.gpu.arch,
+    )
+    store = FolderStore(settings.artifacts)
+    exhibits = Exhibits(repositories=repositories, builder=lambda: build_builder(settings), gpu=settings.gpu.arch)
+    devices = HostDevices(settings.gpu)
+    gpu = GpuGates(
+        ledger=ledger,
+        store=store,
+        benches=Benches(
+            engine=engine,
+            settings=_box_settings(settings, toolchain, farm),
+            gpu=settings.gpu,
+            devices=devices,
+            lock=state / "gpu.lock",
+            apart=os.geteuid() == 0,
+        ),
+        devices=devices,
+        settings=settings.gpu,
+        state=state,
+        bundles=JobBundles(
+            ledger=ledger,
+            store=store,
+            exhibits=exhibits,
+            recipes=recipes,
+            toolchain=toolchain,
+            builds=state / "builds",
+            environ=environ,
+            gpu=CPU if settings.gpu.access is GpuAccess.NONE else settings.gpu.arch,
+        ),
     )
     return Conversion(
         ledger=ledger,
-        store=FolderStore(settings.artifacts),
+        store=store,
         engine=engine,
         boxes=boxes,
         preparer=preparer,
@@ -68,6 +102,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         state=state,
         farm=farm,
         versions=toolchain.record.versions,
+        gpu=gpu,
     )
 
 

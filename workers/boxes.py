@@ -13,8 +13,8 @@ from pathlib import Path
 
 from containers.box.files import read_json, write_json
 from containers.classify import BoxExit, Ending, classify
-from containers.engine import BoxStatus, Engine
-from containers.spec import BoxFolders, BoxSettings, box_name, box_spec
+from containers.engine import BoxSpec, BoxStatus, Engine
+from containers.spec import DEVICE, BoxFolders, BoxSettings, box_name, box_spec
 from farm.orders import BoxOrder
 from workers.aside import aside
 
@@ -65,7 +65,7 @@ class _End:
 
 
 class Boxes:
-    """The boxes of one farm on this host."""
+    """The boxes of one farm on this host; those with a device are counted apart."""
 
     def __init__(self, *, engine: Engine, settings: BoxSettings, lock: Path, most: int) -> None:
         """`most` boxes of this farm run at once; `lock` is a file that its workers share."""
@@ -89,7 +89,7 @@ class Boxes:
         `ahead` names the jobs that wait for a box and come before this one, first one first; it is asked while no
         other worker starts a box. After DONE, BROKEN and HANGS nothing of the box runs.
         """
-        name = box_name(self._settings.farm, order)
+        name = self.name(order)
         done = folders.out / result
         self._await_removal(name)
         status = self._engine.inspect(name)
@@ -118,26 +118,37 @@ class Boxes:
 
     def remove(self, order: BoxOrder) -> str:
         """Remove the order's box; the last lines of its output."""
-        name = box_name(self._settings.farm, order)
+        name = self.name(order)
         self._await_removal(name)
         status = self._engine.inspect(name)
         log = self._engine.logs(name, tail=200) if status is not None else ""
         self._engine.remove(name, grace_s=GRACE_S)
         return log
 
+    def name(self, order: BoxOrder) -> str:
+        """The order's box's name."""
+        return box_name(self._settings.farm, order)
+
+    def _spec(self, order: BoxOrder, folders: BoxFolders) -> BoxSpec:
+        return box_spec(order, folders, self._settings)
+
+    def _running(self) -> int:
+        """How many boxes run that share the places of this one."""
+        mine = self._engine.list({"farm": self._settings.farm})
+        return sum(box.running and DEVICE not in box.labels for box in mine)
+
     def _start(
         self, order: BoxOrder, folders: BoxFolders, ahead: Callable[[], Sequence[str]]
     ) -> BoxStatus | str | None:
         """The box, or the job that the free place belongs to, or None where no place is free."""
         with _locked(self._lock):
-            mine = self._engine.list({"farm": self._settings.farm})
-            free = self.most - sum(box.running for box in mine)
+            free = self.most - self._running()
             if free <= 0:
                 return None
             before = ahead()
             if len(before) >= free:
                 return before[0]
-            status = self._engine.ensure(box_spec(order, folders, self._settings))
+            status = self._engine.ensure(self._spec(order, folders))
             _count_start(folders.order)
             return status
 

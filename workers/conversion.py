@@ -31,6 +31,7 @@ from farm.store import ArtifactStore
 from workers.boxes import Boxes, Look, Sight
 from workers.evidence import EVIDENCE, keep_evidence
 from workers.frozen import FrozenRecipes
+from workers.gpu import GpuGates
 from workers.landing import Landing, land
 from workers.leavings import broken, ended, keep, read_record, stages
 from workers.measuring import case, conclude, unruled
@@ -74,6 +75,7 @@ class Conversion:
         state: Path,
         farm: str,
         versions: Mapping[str, str],
+        gpu: GpuGates,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -86,6 +88,7 @@ class Conversion:
         self._state = state
         self._farm = farm
         self._versions = versions
+        self._gpu = gpu
 
     def step(self, job: Job, hold: Hold) -> StepOutcome:
         """See Spine."""
@@ -99,12 +102,12 @@ class Conversion:
             case JobState.CAPTURED:
                 return self._set_up_gate(job)
             case JobState.VERIFYING:
-                return self._verify(job)
+                return self._verify(job, hold)
             case JobState.LANDING:
                 return self._land(job, hold)
             case JobState.AWAITING_GPU:
-                came = unruled(self._ledger.artifacts(job.id, attempt=job.attempt))
-                return Advance(to=JobState.VERIFYING) if came else Wait(after_s=WAITING_S)
+                known = self._ledger.artifacts(job.id, attempt=job.attempt)
+                return Advance(to=JobState.VERIFYING) if unruled(known) else self._gpu.offer(job, known)
             case JobState.PARKED:
                 return self._unpark(job)
             case JobState.ACCEPTED | JobState.FAILED | JobState.CANCELLED:
@@ -181,10 +184,14 @@ class Conversion:
         at.gate_order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         return Advance(to=JobState.VERIFYING)
 
-    def _verify(self, job: Job) -> StepOutcome:
+    def _verify(self, job: Job, hold: Hold) -> StepOutcome:
         known = self._ledger.artifacts(job.id, attempt=job.attempt)
         if unruled(known):
             return self._conclude(job, known)
+        if self._gpu.under_way(job, known):
+            return self._gpu.watch(job, known, hold, lambda artifacts: self._conclude(job, artifacts))
+        if self._gpu.over(job, known):
+            return Advance(to=JobState.AWAITING_GPU, waits=self._gpu.waits())
         at = places(self._state, job)
         run = self._ledger.run(job.run)
         order = parse_json(at.gate_order.read_bytes(), BoxOrder)
@@ -212,7 +219,8 @@ class Conversion:
             case Judgement.LAND:
                 return Advance(to=JobState.LANDING, notes=notes)
             case Judgement.AWAIT_GPU:
-                return Advance(to=JobState.AWAITING_GPU, notes=_said(notes, decision.reason))
+                said = _said(notes, decision.reason)
+                return Advance(to=JobState.AWAITING_GPU, notes=said, waits=self._gpu.waits())
             case Judgement.REJECT | Judgement.REPEAT:
                 return Failed(fault=decision.fault or Fault.KERNEL, summary=decision.reason, notes=notes)
 
@@ -286,12 +294,15 @@ class Conversion:
                 return Advance(to=back)
             case ParkReason.BROKER | None:
                 return Advance(to=back)
+            case ParkReason.GPU_LOST if self._gpu.back():
+                return Advance(to=back)
             case ParkReason.MODEL | ParkReason.BUDGET | ParkReason.GPU_LOST:
                 return Wait(after_s=WAITING_S)
 
     def abandon(self, job: Job, failure: Failed | None) -> Mapping[str, str]:
         """See Spine."""
         logs = self._remove_boxes(places(self._state, job))
+        logs["gpu-box.log"] = self._gpu.abandon(job, self._ledger.artifacts(job.id, attempt=job.attempt))
         kept = {name: self._store.put(log.encode()) for name, log in logs.items() if log}
         if failure is not None:
             kept[TRACE] = write_trace(self._ledger, self._store, job, failure, kept)

@@ -1,7 +1,7 @@
 """Measurements that came from a GPU machine: kept with their job, ruled on again whenever they count."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +10,14 @@ from containers.box.files import parse_json
 from farm.acceptance import Decision, Judgement, decide, with_measured
 from farm.bundle import Bundle, parse_bundle
 from farm.codec import encode
+from farm.errors import BundleRefused
 from farm.events import GateRuled
 from farm.fault import Fault
 from farm.gates import GateName, GateReport, Ruling
 from farm.job import Accept, JobState
 from farm.measured.model import Measured
 from farm.report.evidence import GATES
-from farm.results import RESULTS, Gathered, gathered, parse_results, read_results
+from farm.results import RESULTS, Gathered, gathered, parse_results
 from farm.store import ArtifactStore
 from workers.spine import Advance, Failed, Notes, StepOutcome
 
@@ -48,10 +49,21 @@ class Measurements:
 
 
 def keep_run(store: ArtifactStore, bundle: Bundle, folder: Path) -> KeptRun:
-    """Put a results folder and its bundle's manifest into the store; they were read and checked before."""
-    run = read_results(folder)
-    names = {RESULTS, *(part.file for part in run.results.parts if part.file is not None)}
-    files = {name: store.put((folder / name).read_bytes()) for name in sorted(names)}
+    """Put a results folder and its bundle's manifest into the store. Raises BundleRefused."""
+    return keep_files(store, bundle, lambda name: (folder / name).read_bytes())
+
+
+def keep_files(store: ArtifactStore, bundle: Bundle, read: Callable[[str], bytes]) -> KeptRun:
+    """The same of results whose files `read` gives by name, or raises OSError. Raises BundleRefused.
+
+    They are checked against their digests, and must be of this bundle.
+    """
+    results = parse_results(read(RESULTS))
+    if results.bundle != bundle.digest:
+        raise BundleRefused(f"{RESULTS} is of bundle {results.bundle[:12]}, not of {bundle.digest[:12]}")
+    gathered(results, read)
+    names = {RESULTS, *(part.file for part in results.parts if part.file is not None)}
+    files = {name: store.put(read(name)) for name in sorted(names)}
     return KeptRun(bundle=store.put(bundle.to_bytes()), files=files)
 
 

@@ -54,6 +54,15 @@ class Places:
         return self.root / "gate-order.json"
 
     @property
+    def gpu_bundle(self) -> Path:
+        """What a GPU box is given: the attempt's bundle."""
+        return self.root / "gpu-bundle"
+
+    def gpu_run(self, number: int) -> Path:
+        """Folder of one run of that bundle: `order.json`, `out`."""
+        return self.root / f"gpu-{number}"
+
+    @property
     def pushes(self) -> Path:
         """One byte for each push that the remote did not take."""
         return self.root / "pushes"

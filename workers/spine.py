@@ -33,6 +33,7 @@ class Advance:
 
     to: JobState  #: one of the table's states, not CANCELLED, FAILED or PARKED
     notes: Notes = field(default_factory=Notes)
+    waits: WaitsFor | None = None  #: what of the farm's own it waits for there
 
 
 @dataclass(frozen=True, kw_only=True)

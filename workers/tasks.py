@@ -119,7 +119,7 @@ class _Hop:
             outcome = Advance(to=self._onward(), notes=outcome.notes)
         match outcome:
             case Advance():
-                return self._move(outcome.to, _change(outcome.notes))
+                return self._move(outcome.to, _change(outcome.notes, waits=outcome.waits))
             case Wait():
                 change = _change(outcome.notes, after_s=outcome.after_s, waits=outcome.waits)
                 self._ledger.stay(self._job, change)

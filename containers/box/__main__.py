@@ -11,6 +11,7 @@ from containers.box.executors import executors
 from containers.box.files import append_event, read_json, write_json
 from containers.box.io import Heartbeat, LocalBoxIO
 from containers.box.pipeline import run_pipeline
+from farm.errors import UsageError
 from farm.orders import BoxOrder, Purpose
 from farm.pipeline.table import RouteTable
 from farm.recipes import load, read_table
@@ -48,6 +49,8 @@ def main() -> None:
                 built = conversion.build(order, io)
                 append_event(out, "box_done", purpose=order.purpose)
                 write_json(out / "build.json", built)
+            case Purpose.MEASURE:
+                raise UsageError("a bundle's gates are run by its own program")
 
 
 if __name__ == "__main__":

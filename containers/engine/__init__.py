@@ -27,6 +27,14 @@ class BoxLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Devices:
+    """Devices of the host that a box has; without one, none."""
+
+    request: tuple[str, ...] = ()  #: ids of GPUs that the engine itself provides, as `docker run --gpus` does
+    nodes: tuple[str, ...] = ()  #: device files, each at its own path
+
+
+@dataclass(frozen=True, kw_only=True)
 class BoxSpec:
     """Everything an engine needs to create a box. No network, no secret, unprivileged, read-only root."""
 
@@ -39,6 +47,9 @@ class BoxSpec:
     masks: tuple[str, ...] = ()  #: folders of the mounts that the box sees empty
     image: str | None = None  #: None: the embedded image (empty, the host's folders mounted)
     limits: BoxLimits = field(default_factory=BoxLimits)
+    devices: Devices = field(default_factory=Devices)
+    user: str | None = None  #: `uid:gid` in the box; None: the engine's for boxes, which has no rights
+    capabilities: tuple[str, ...] = ()  #: of that user, e.g. `SETUID`; all others are dropped
 
 
 @dataclass(frozen=True, kw_only=True)

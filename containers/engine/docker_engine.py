@@ -182,7 +182,7 @@ class DockerEngine:
             image,
             command=list(spec.argv),
             name=spec.name,
-            user=self._user,
+            user=spec.user or self._user,
             environment=dict(spec.env),
             labels=_prefixed(spec.labels),
             working_dir=spec.workdir,
@@ -207,6 +207,9 @@ class DockerEngine:
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
+            cap_add=list(spec.capabilities),
+            devices=[f"{node}:{node}:rw" for node in spec.devices.nodes],
+            device_requests=_requests(spec.devices.request),
             security_opt=["no-new-privileges:true"],
             # exec: cffi and cargo load what they have just compiled; /work can be executed from anyway.
             tmpfs={
@@ -304,6 +307,13 @@ def _labels(found: Mapping[str, Any]) -> dict[str, str]:
 
 def _prefixed(labels: Mapping[str, str]) -> dict[str, str]:
     return {LABEL + key: value for key, value in sorted(labels.items())}
+
+
+def _requests(ids: tuple[str, ...]) -> list[docker.types.DeviceRequest]:
+    """What `--gpus device=IDS` asks for, and of the driver what CUDA and NVML need."""
+    if not ids:
+        return []
+    return [docker.types.DeviceRequest(device_ids=list(ids), capabilities=[["gpu", "compute", "utility"]])]
 
 
 def _status(found: Mapping[str, Any]) -> BoxStatus:

@@ -46,7 +46,13 @@ def run_table(view: RunView) -> RenderableType:
 
 def waiting(job: JobView) -> str:
     """What a job at work waits for, in words; that a queued one waits for its turn, its state says."""
-    return "waits for a box" if job.waits_for is WaitsFor.BOX else ""
+    match job.waits_for:
+        case WaitsFor.BOX:
+            return "waits for a box"
+        case WaitsFor.GPU:
+            return "waits until a GPU is free"
+        case WaitsFor.TURN | None:
+            return ""
 
 
 def _tally(run: RunView) -> str:

@@ -1,5 +1,7 @@
 """Named leases for what only one process may do at a time: reconciling, landing on a repository."""
 
+from collections.abc import Collection
+
 from sqlalchemy import insert, select, update
 
 from farm.errors import StaleFence
@@ -28,6 +30,15 @@ class Claims(Part):
                 .values(owner=owner, until=now + ttl_s, fence=fence)
             )
             return fence if taken.rowcount == 1 else None
+
+    def claimants(self, names: Collection[str]) -> dict[str, str]:
+        """Who has which of these claims now; those that nobody has are left out."""
+        table = schema.claims
+        query = select(table.c.name, table.c.owner).where(
+            table.c.name.in_(list(names)), table.c.owner.is_not(None), table.c.until > self._clock()
+        )
+        with self._database.read() as connection:
+            return {row.name: row.owner for row in connection.execute(query)}
 
     def keep_claim(self, name: str, fence: int, *, ttl_s: float) -> None:
         """Hold a claim for another `ttl_s`. Raises StaleFence when it went to somebody else."""

@@ -42,7 +42,7 @@ class Moves(Part):
                 **_released(now + change.after_s),
             }
             _write(connection, job, values)
-            note_wait(connection, job.id, None, now)
+            note_wait(connection, job.id, change.waits, now + change.after_s)
             _keep(connection, job, number, change)
             events: list[Event] = [*change.events]
             if number != job.attempt:

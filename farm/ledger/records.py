@@ -33,7 +33,7 @@ class Change:
     commit: str | None = None  #: needed for ACCEPTED
     branch: str | None = None  #: the commit's branch
     after_s: float = 0.0  #: the next step is due this much later
-    waits: WaitsFor | None = None  #: for a job that stays: what it waits for
+    waits: WaitsFor | None = None  #: what it waits for in the state that it has then
     artifacts: Mapping[str, str] = field(default_factory=dict)  #: name -> sha256, of the current attempt
     gates: tuple[GateResult, ...] = ()
     events: tuple[Event, ...] = ()

@@ -1,4 +1,4 @@
-"""Jobs that wait for a turn or for a box, and the order in which they get one."""
+"""Jobs that wait for a turn, a box or a GPU, and the order in which they get one."""
 
 from collections.abc import Collection
 
@@ -14,6 +14,7 @@ LATE_S = 15.0
 ASKING = {
     WaitsFor.TURN: (JobState.QUEUED,),
     WaitsFor.BOX: (JobState.RUNNING, JobState.VERIFYING),
+    WaitsFor.GPU: (JobState.AWAITING_GPU,),
 }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from containers.box.gate.boxed import facts, watched
 from containers.box.gate.machine import look
 from containers.box.gate.outcome import Outcome
 from containers.box.gate.parts import LANES, PARTS, Group
@@ -23,6 +24,7 @@ from farm.errors import BundleRefused, UsageError
 from farm.packed import SUFFIX, pack
 
 INFRA, USAGE = 1, 2
+BOX = "a fact about the box that this runs in, for the results; its worker gives them"
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -41,6 +43,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run parts again whose results are there")
     parser.add_argument("--same-user", action="store_true", help="do not run parts as another user")
     parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz", help="also write the results as one file")
+    parser.add_argument("--box", action="append", default=[], metavar="NAME=TEXT", help=BOX)
     parser.add_argument("--work", type=Path, help="scratch folder that is kept; without it, a temporary one")
     return parser.parse_args(argv)
 
@@ -48,6 +51,12 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(bundle: Path, argv: Sequence[str]) -> int:
     """Run what is asked for; 0 when all of it ran, 1 when something could not be, 2 for a wrong command."""
     asked = arguments(argv)
+    if asked.box:
+        return watched(asked.out, lambda: _main(bundle, asked))
+    return _main(bundle, asked)
+
+
+def _main(bundle: Path, asked: argparse.Namespace) -> int:
     try:
         if asked.pack is not None and not (asked.pack.name.endswith(SUFFIX) and asked.pack.parent.is_dir()):
             raise UsageError(
@@ -98,9 +107,8 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
         return INFRA
     only = frozenset(asked.only or Group)
     parts = [part for part, group in PARTS.items() if part in only or group in only]
-    outcome = Outcome(
-        asked.out.resolve(), bundle=manifest.digest, machine=machine, isolation=isolation(prefix, stranger)
-    )
+    around = {**isolation(prefix, stranger), **facts(asked.box)}
+    outcome = Outcome(asked.out.resolve(), bundle=manifest.digest, machine=machine, isolation=around)
     if machine.facts.arch != manifest.gpu and machine.facts.arch is not None:
         outcome.note(f"the bundle was compiled for {manifest.gpu}, this is {machine.facts.arch}")
     say(f"{machine.facts.gpu or 'no GPU'}, bundle {manifest.digest[:12]}, {len(chosen)} subjects")

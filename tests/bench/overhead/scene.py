@@ -94,7 +94,7 @@ class Scene:
             conversion=recipe.conversion,
             source=recipe.source,
             target=recipe.target,
-            gpu=self.settings.gpu,
+            gpu=self.settings.gpu.arch,
             executors=dict(recipe.executors),
             caps=dict(recipe.caps),
             stage_limit_s=recipe.limits.stage_limit_s,

@@ -11,8 +11,10 @@ from containers.lib import ensure_lib
 from containers.spec import BoxSettings
 from containers.toolchain import Toolchain
 from farm import crate
+from farm.bundle import Bundle
 from farm.capture import read_tree
 from farm.codec import decode, encode
+from farm.errors import UsageError
 from farm.gates import Basis, Certificate, GateName, GateReport, GateResult, RowProof, Ruling, SignatureProof
 from farm.job import Accept, Job, JobState
 from farm.layout import find_package
@@ -23,14 +25,17 @@ from farm.recipes.cutile_rs.inventory import test_files as files_of_tests
 from farm.recipes.cutile_rs.registration import add_import, add_module
 from farm.recipes.cutile_rs.syntax import read_source
 from farm.recipes.cutile_rs.testfile import add_backend
-from farm.settings import Limits, Settings, Worker
+from farm.settings import Gpu, Limits, Settings, Worker
 from farm.store import MemoryStore
 from tests import builders
 from tests.unit.recipes.cutile_rs.builders import layout
+from workers.benches import Benches
 from workers.boxes import Boxes
 from workers.conversion import Conversion
+from workers.devices import HostDevices
 from workers.frozen import FrozenRecipes
 from workers.gitrepo import Git
+from workers.gpu import GpuGates
 from workers.leaks import LeakScanner
 from workers.preparation import Preparer
 from workers.repositories import Repositories
@@ -126,14 +131,17 @@ class Bench:
         recipe: str = "cutile-rs",
         ops: tuple[str, ...] = ("relu",),
         mounts: tuple[Mount, ...] = (),
+        gpu: Gpu | None = None,
     ) -> None:
+        self.gpu = gpu or Gpu(devices=())
         self.mounts = mounts
+        self.bundles: Callable[[Job, Path], Bundle] = no_bundle
         self.programs = {Purpose.PIPELINE: pipeline, Purpose.GATE: gate}
         self.state = tmp_path / "state"
         self.state.mkdir()
         # A minute old at its start, so that a look at a running box does not linger.
         self.engine = FakeEngine(
-            lambda spec: self.programs[order_of(spec).purpose](spec), clock=lambda: time.time() - 60
+            lambda spec: self.programs[Purpose(spec.labels["purpose"])](spec), clock=lambda: time.time() - 60
         )
         self.store = MemoryStore()
         self.git = Git(self.state / "git.config", {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
@@ -192,6 +200,27 @@ class Bench:
             state=self.state,
             farm=FARM,
             versions={"rustc": "1"},
+            gpu=self.gpu_gates(ledger or self.ledger),
+        )
+
+    def gpu_gates(self, ledger: Ledger) -> GpuGates:
+        """What a GPU host does; bundles are those that a test puts into `bundles`."""
+        devices = HostDevices(self.gpu)
+        return GpuGates(
+            ledger=ledger,
+            store=self.store,
+            benches=Benches(
+                engine=self.engine,
+                settings=BoxSettings(farm=FARM, toolchain=self.toolchain),
+                gpu=self.gpu,
+                devices=devices,
+                lock=self.state / "gpu.lock",
+                apart=False,
+            ),
+            devices=devices,
+            settings=self.gpu,
+            state=self.state,
+            bundles=lambda run, job, at: self.bundles(job, at),
         )
 
     @property
@@ -229,6 +258,10 @@ class Bench:
             python_key=self.toolchain.record.python_key,
         )
         (self.toolchain.warm / key).mkdir(parents=True, exist_ok=True)
+
+
+def no_bundle(job: Job, at: Path) -> Bundle:
+    raise UsageError(f"{job.id} has no bundle")
 
 
 def _toolchain(root: Path) -> Toolchain:

@@ -82,10 +82,10 @@ class Farm:
         self.scripted.mkdir(exist_ok=True)
         (self.scripted / f"{op}.json").write_text(json.dumps(encode(script)), encoding="utf-8")
 
-    def submit(self, ops: Sequence[str], *, enqueue: bool = True) -> tuple[Job, ...]:
+    def submit(self, ops: Sequence[str], *, enqueue: bool = True, recipe: str = "scripted") -> tuple[Job, ...]:
         self.scripted.mkdir(exist_ok=True)
         run = self.ledger.submit(
-            recipe="scripted",
+            recipe=recipe,
             repo="none",
             push_to=None,
             base="0" * 40,

@@ -115,3 +115,19 @@ def test_dumped_settings_come_back_as_they_were(tmp_path):
     assert restore(dump(settings)) == settings
     with pytest.raises(ConfigurationError):
         restore("{}")
+
+
+def test_the_architecture_may_stand_in_place_of_the_gpu_table(tmp_path):
+    file = tmp_path / "farm.toml"
+    file.write_text('gpu = "sm_100"\n')
+    assert load(env(tmp_path), file=file).gpu.arch == "sm_100"
+    assert load(env(tmp_path, TILEFARM_GPU="sm_120")).gpu.arch == "sm_120"
+
+
+def test_devices_are_a_word_a_list_or_none(tmp_path):
+    file = tmp_path / "farm.toml"
+    for text, devices in (('"auto"', ("auto",)), ('["0", "3"]', ("0", "3")), ("[]", ())):
+        file.write_text(f"[gpu]\ndevices = {text}\n")
+        assert load(env(tmp_path), file=file).gpu.devices == devices
+    assert load(env(tmp_path, TILEFARM_GPU__DEVICES="0,1")).gpu.devices == ("0", "1")
+    assert load(env(tmp_path, TILEFARM_GPU__PROBE="probe --device")).gpu.probe == ("probe", "--device")

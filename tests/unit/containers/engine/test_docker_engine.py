@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from containers.engine import BoxSpec
+from containers.engine import BoxSpec, Devices
 from containers.engine.docker_engine import DockerEngine
 from containers.engine.probe import probe
 from containers.images import embedded
@@ -236,3 +236,27 @@ def test_a_refused_request_quotes_the_daemon_and_names_its_log(daemon: Daemon, e
     assert str(caught.value) == (
         "the container engine could not list boxes: the daemon is ill; see the daemon's log (journalctl -u docker)"
     )
+
+
+def test_a_box_gets_no_device_and_no_right_unless_its_spec_names_them(
+    daemon: Daemon, engine: DockerEngine
+) -> None:
+    engine.ensure(SPEC)
+    host = daemon.bodies[0]["HostConfig"]
+    assert not host.get("DeviceRequests")
+    assert not host.get("Devices")
+    assert not host.get("CapAdd")
+    assert (daemon.bodies[0]["User"], host["CapDrop"]) == ("65534:65534", ["ALL"])
+
+
+def test_devices_user_and_rights_of_a_spec_reach_the_engine(daemon: Daemon, engine: DockerEngine) -> None:
+    devices = Devices(request=("GPU-1",), nodes=("/dev/nvidia3", "/dev/nvidiactl"))
+    engine.ensure(dataclasses.replace(SPEC, devices=devices, user="0:0", capabilities=("SETUID", "SETGID")))
+    host = daemon.bodies[0]["HostConfig"]
+    (request,) = host["DeviceRequests"]
+    assert (request["DeviceIDs"], request["Count"]) == (["GPU-1"], 0)
+    assert request["Capabilities"] == [["gpu", "compute", "utility"]]
+    assert [device["PathOnHost"] for device in host["Devices"]] == ["/dev/nvidia3", "/dev/nvidiactl"]
+    assert {device["CgroupPermissions"] for device in host["Devices"]} == {"rw"}
+    assert (daemon.bodies[0]["User"], host["CapAdd"], host["CapDrop"]) == ("0:0", ["SETUID", "SETGID"], ["ALL"])
+    assert not host.get("Privileged")

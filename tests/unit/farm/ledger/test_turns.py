@@ -4,7 +4,7 @@ import pytest
 
 from farm.job import JobState, WaitsFor
 from farm.ledger import Change
-from farm.ledger.turns import LATE_S
+from farm.ledger.turns import ASKING, LATE_S
 from tests.unit.farm.ledger.test_moves import bring
 
 
@@ -26,7 +26,8 @@ def waiting(ledger, submit, clock):
             bring(ledger, job.id, state)
             ids.append(job.id)
         for job_id in reversed(ids):
-            ask(ledger, job_id, WaitsFor.TURN if ledger.job(job_id).state is JobState.QUEUED else WaitsFor.BOX)
+            state = ledger.job(job_id).state
+            ask(ledger, job_id, next(what for what, states in ASKING.items() if state in states))
         return ids
 
     return make
@@ -62,7 +63,7 @@ def test_a_job_that_is_not_served_any_more_keeps_nobody_waiting(ledger, waiting,
 
 @pytest.mark.parametrize("what", WaitsFor)
 def test_waits_end_with_the_next_step_that_waits_for_nothing(ledger, waiting, clock, what):
-    state = JobState.QUEUED if what is WaitsFor.TURN else JobState.RUNNING
+    state = ASKING[what][0]
     a, b = waiting(state, state)
     assert ledger.waits([a, b]) == {a: what, b: what}
     clock.now += 2
