@@ -152,7 +152,7 @@ def test_when_time_runs_out_every_probe_has_its_record(tmp_path: Path) -> None:
     records, summary = run(subject(tmp_path / "s", "relu", edit), tmp_path, 80, jobs=2, limit_s=60)
     assert summary.seconds < 75
     left = [record for record in records if record.unrun is not None]
-    assert len(records) == len({(record.key, record.name) for record in records}) == 80
+    assert len(records) == len({(record.key, record.kind, record.name) for record in records}) == 80
     assert {record.unrun for record in left} == {NO_TIME}
     (finding,) = judge_probes(records).findings
     assert finding.ruling is Ruling.INFRA

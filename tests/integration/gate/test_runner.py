@@ -73,12 +73,19 @@ def test_a_killed_run_is_taken_up_and_its_records_are_ruled_on(
 def test_no_time_is_said_and_nothing_passes(
     written: tuple[Path, Bundle], toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    words = command(toolchain, written[0], tmp_path / "r", "--time-limit-s", "1")
+    packed = tmp_path / "r.tar.xz"
+    words = command(toolchain, written[0], tmp_path / "r", "--time-limit-s", "1", "--pack", str(packed))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "no time was left" in done.stdout
     parts = read_results(tmp_path / "r").results.parts
     assert {run.ended for run in parts} == {Ended.NOT_RUN}
+
+    bundles = KnownBundles(tmp_path / "known")
+    importer = Importer(known=bundles, ledger=_nothing, store=_nothing, advance=_nothing, pause=lambda _: None)
+    taken = [importer.take([results], [written[0]]) for results in (tmp_path / "r", packed)]
+    assert taken[0] == taken[1]
+    assert (taken[1][0].subjects, taken[1][0].exit_code) == ((), 3)
 
 
 def test_a_machine_without_torch_is_told_all_that_it_lacks(written: tuple[Path, Bundle], tmp_path: Path) -> None:
