@@ -28,8 +28,8 @@ class Sources(Protocol):
     def read_commit_tree(self, repo: str, commit: str) -> dict[str, Entry]:
         """The files of a commit."""
 
-    def remote_branch(self, to: str, branch: str) -> str | None:
-        """The id that a branch has in a remote, or None. Raises RepositoryError, RemoteRefused."""
+    def check_push(self, repo: str, commit: str, branch: str, to: str | None) -> None:
+        """Ask `to` (None: `repo`) whether it takes a farm branch. Raises RemoteRefused, RepositoryError."""
 
     def keep(self) -> None:
         """Keep what was fetched for the first time."""
@@ -72,11 +72,10 @@ class MemorySources:
         """See Sources."""
         return dict(self._repos[repo][commit])
 
-    def remote_branch(self, to: str, branch: str) -> str | None:
+    def check_push(self, repo: str, commit: str, branch: str, to: str | None) -> None:
         """See Sources."""
-        if to not in self._repos:
+        if (to or repo) not in self._repos:
             raise RepositoryError(f"there is no repo {to!r}; check --push-to")
-        return None
 
     def keep(self) -> None:
         """See Sources."""
@@ -175,8 +174,8 @@ class FarmService:
         if not ops:
             raise UsageError("every op of the target repo has a target implementation; name ops to redo them")
         attempts = looked.recipe.limits.attempts if request.attempts is None else request.attempts
-        if request.push_to is not None:
-            self._sources().remote_branch(request.push_to, f"farm/{request.recipe}/{ops[0].name}")
+        branch = f"farm/{request.recipe}/{ops[0].name}"
+        self._sources().check_push(request.repo, looked.commit, branch, request.push_to)
         for check in self._hooks.preflight:
             check()
         run = self._ledger.submit(

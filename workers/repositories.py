@@ -1,6 +1,7 @@
 """Target repos: one bare mirror each in the state folder, read as trees, pushed to as branches."""
 
 import hashlib
+import os
 import re
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ _FULL_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _FORBIDDEN = re.compile(r"\.\.|//|\.lock(/|$)|/\.|\.(/|$)|/$")
 _URL = re.compile(r"(https?|ssh|git|file)://[^\s\x00-\x1f]+|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:[^\s\x00-\x1f]+")
 _BUILTIN = "builtin:"
+_PERMISSIONS = "check its permissions or give --push-to"
 #: Folders that running a packaged repo leaves behind and that are not part of it.
 _DEBRIS = frozenset({"__pycache__", ".pytest_cache", "target"})
 #: 1 January 2026, 00:00 UTC: the date of every built-in repo's one commit, seconds since the epoch.
@@ -89,6 +91,24 @@ class Repositories:
         """The id that a branch has in a remote now, or None. Raises RemoteSilent, RepositoryError."""
         return self._remote(to, branch)[0]
 
+    def check_push(self, repo: str, commit: str, branch: str, to: str | None) -> None:
+        """Ask `to` (None: `repo`) whether it would take a farm branch; nothing changes there.
+
+        A hook that declines is asked at the real push alone. Raises RemoteRefused, RemoteSilent, RepositoryError.
+        """
+        target = repo if to is None else to
+        now, _ = self._remote(target, branch)
+        location = self.location(target)
+        folder = next((at for at in (Path(location, ".git"), Path(location)) if (at / "objects").is_dir()), None)
+        if folder is not None and not all(os.access(folder / name, os.W_OK) for name in ("objects", "refs")):
+            raise RemoteRefused(f"{_shown(target)} may not be written to; {_PERMISSIONS}")
+        lease = f"--force-with-lease=refs/heads/{branch}:{now or ''}"
+        refspec = f"{commit}:refs/heads/{branch}"
+        mirror = self._known(repo, commit)
+        done = self._git.run(mirror, "push", "--dry-run", "--porcelain", "--no-verify", lease, location, refspec)
+        if done.status != 0:
+            raise RemoteRefused(f"{_shown(target)} takes no pushes: {self._words(target, done)}; {_PERMISSIONS}")
+
     def push(self, repo: str, commit: str, branch: str, to: str | None, expect: str | None) -> None:
         """Put a commit of the mirror of `repo` on a farm branch of `to` (None: of `repo`).
 
@@ -113,8 +133,7 @@ class Repositories:
         done = self._git.run(mirror, "push", "--porcelain", "--no-verify", lease, self.location(target), refspec)
         if done.status != 0:
             raise RemoteRefused(
-                f"{_shown(target)} did not take {branch!r}: {self._words(target, done)}; "
-                "check its permissions or give --push-to"
+                f"{_shown(target)} did not take {branch!r}: {self._words(target, done)}; {_PERMISSIONS}"
             )
 
     def location(self, repo: str) -> str:

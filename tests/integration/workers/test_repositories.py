@@ -219,6 +219,16 @@ def test_a_remote_that_refuses_is_quoted(repositories: Repositories, source: Pat
         repositories.push(str(source), base, "farm/cutile-rs/relu", str(tmp_path / "gym"), None)
 
 
+def test_asking_whether_a_remote_takes_a_branch_changes_nothing_there(
+    repositories: Repositories, source: Path, git: GitCommand, tmp_path: Path
+) -> None:
+    base = repositories.resolve(str(source), None)
+    repositories.check_push(str(source), base, "farm/cutile-rs/relu", None)
+    assert git(source, "for-each-ref", "refs/heads/farm") == ""
+    with pytest.raises(RemoteRefused, match="does not answer"):
+        repositories.check_push(str(source), base, "farm/cutile-rs/relu", str(tmp_path / "gym"))
+
+
 @pytest.fixture
 def served(source: Path) -> Iterator[str]:
     """The target repo behind a git server that takes no pushes; its URL."""
@@ -250,6 +260,8 @@ def test_a_server_that_takes_no_pushes_is_read_from_and_named_when_it_refuses(
 ) -> None:
     base = repositories.resolve(served, None)
     assert base == git(source, "rev-parse", "trunk")
+    with pytest.raises(RemoteRefused, match=r"takes no pushes: .*give --push-to"):
+        repositories.check_push(served, base, "farm/cutile-rs/relu", None)
     commit = repositories.write_commit(served, {}, base, "x", Author(), 1)
     with pytest.raises(RemoteRefused, match=r"did not take 'farm/cutile-rs/relu'.*give --push-to"):
         repositories.push(served, commit, "farm/cutile-rs/relu", None, None)
