@@ -140,7 +140,7 @@ def forged(files: dict[str, bytes]) -> dict[str, bytes]:
         (CLAIM, FILES[CLAIM].replace(b":", b": ", 1)),
         ("records.jsonl.gz", b"not gzip"),
         ("records.jsonl.gz", FILES["records.jsonl.gz"][:-20]),
-        ("records.jsonl.gz", gzip.compress(b"\xff\n")),
+        ("records.jsonl.gz", gzip.compress(b"\xff\n", mtime=0)),
         ("records.jsonl.gz", gzip.compress(b'{"record": "Verdict"}\n')),
     ],
 )
