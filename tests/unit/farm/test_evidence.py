@@ -141,7 +141,7 @@ def forged(files: dict[str, bytes]) -> dict[str, bytes]:
         ("records.jsonl.gz", b"not gzip"),
         ("records.jsonl.gz", FILES["records.jsonl.gz"][:-20]),
         ("records.jsonl.gz", gzip.compress(b"\xff\n", mtime=0)),
-        ("records.jsonl.gz", gzip.compress(b'{"record": "Verdict"}\n')),
+        ("records.jsonl.gz", gzip.compress(b'{"record": "Verdict"}\n', mtime=0)),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_and_raises_nothing(name: str, data: bytes) -> None:
