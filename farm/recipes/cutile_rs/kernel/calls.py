@@ -46,7 +46,6 @@ SIGNATURES: dict[str, dict[str, Any]] = {
     "expand_dims": _X | {"axis": REQUIRED},
     "permute": _X | {"axes": REQUIRED},
     "transpose": _X | {"axis0": None, "axis1": None},
-    "cumsum": _X | {"axis": 0, "reverse": False, **_MODE},
     "static_assert": {"condition": REQUIRED, "message": None},
     "gather": {
         "array": REQUIRED, "indices": REQUIRED, "mask": None, "padding_value": 0, "check_bounds": True,

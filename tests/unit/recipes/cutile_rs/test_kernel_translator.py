@@ -89,6 +89,11 @@ def test_a_float_constant_becomes_a_condition_of_the_entry() -> None:
     ("body", "construct", "fault"),
     [
         ("    a = ct.frobnicate(x)\n", "ct.frobnicate(x)", Fault.UNSUPPORTED),
+        (
+            "    a = ct.cumsum(ct.gather(x, i), axis=0)\n",
+            "ct.cumsum(ct.gather(x, i), axis=0)",
+            Fault.UNSUPPORTED,
+        ),
         ("    while True:\n        pass\n", "while True: ..", Fault.UNSUPPORTED),
         (
             "    a = ct.exp(ct.gather(x, i).astype(ct.float32), rounding_mode=ct.RoundingMode.APPROX)\n",
