@@ -1,9 +1,10 @@
 """`farm bundle`, `judge`, `accept`, `import`: what is done, apart from words."""
 
+import dataclasses
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,15 +100,20 @@ class GateDesk:
         program = [sys.executable, str(bundle / "run"), "-o", str(results), *words]
         return subprocess.run(program, stdout=sys.stderr, check=False).returncode
 
-    def verify(self, what: str, *, repo: str, evidence: Path | None, out: Path | None) -> VerifyView:
-        """Repeat the decision of a commit, or of an evidence in a folder; `out` gets a commit's evidence."""
-        from drivers.verifying import verify_commit, verify_folder, write_files
+    def verify(
+        self, what: str, *, repo: str, evidence: Path | None, out: Path | None
+    ) -> tuple[VerifyView, Mapping[str, bytes]]:
+        """Repeat the decision of a commit, or of an evidence in a folder, and the evidence's files.
+
+        `out` gets a commit's evidence.
+        """
+        from drivers.verifying import read_folder, verify_commit, verify_folder, write_files
         from farm.recipe import load_recipe
         from farm.recipes import Conversion, load
         from farm.store import FolderStore
 
         if Path(what).is_dir():
-            return verify_folder(Path(what))
+            return verify_folder(Path(what)), read_folder(Path(what))
 
         def conversion(name: str) -> Conversion:
             recipe = load_recipe(self._recipe(name))
@@ -117,7 +123,31 @@ class GateDesk:
         view, files = verify_commit(self._repositories(), conversion, repo, what, store=store, folder=evidence)
         if out is not None:
             write_files(files, out)
-        return view
+        return view, files
+
+    def replay(
+        self, view: VerifyView, files: Mapping[str, bytes], *, repo: str, bundle: Path | None, say: Say
+    ) -> VerifyView:
+        """Run the subject of a proven evidence again and add what came of it.
+
+        Without `bundle` it is written anew from the landed commit, whose library is built in a box.
+        """
+        from drivers.replaying import need_gpu, replay
+        from farm.evidence import CLAIM, MEASURED, Claim, read_document
+        from farm.measured.model import Measured
+
+        evidence, claim = read_document(Measured, files, MEASURED), read_document(Claim, files, CLAIM)
+        if evidence is None or claim is None:
+            raise UsageError(f"{view.what} rests on a certificate, and a replay is of measurements")
+        place = self._settings.state / "replays" / time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        if bundle is None:
+            need_gpu()
+            if Path(view.what).is_dir():
+                raise UsageError("an evidence in a folder is replayed from its bundle: give it by --bundle DIR")
+            bundle = place / "bundle"
+            self.bundle_landed(evidence.op, repo=repo, base=view.what, recipe=claim.recipe, folder=bundle, say=say)
+        found = replay(bundle, evidence, place / "results", run=self.run)
+        return dataclasses.replace(view, replay=found)
 
     def _write(self, read: "Read", exhibits: tuple["Exhibit", ...], folder: Path) -> BundleView:
         from containers import toolchain

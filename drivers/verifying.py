@@ -37,7 +37,7 @@ def verify_folder(folder: Path) -> VerifyView:
 
     Raises UsageError for a folder that holds none.
     """
-    files = _folder(folder)
+    files = read_folder(folder)
     if "patch" not in files:
         raise UsageError(f"{folder} holds no evidence: there is no file `patch` in it")
     try:
@@ -64,7 +64,7 @@ def verify_commit(
     from workers.evidence import stored_evidence
 
     commit = read_commit(repositories, repo, revision)
-    files = stored_evidence(store, commit.evidence) if folder is None else _folder(folder)
+    files = stored_evidence(store, commit.evidence) if folder is None else read_folder(folder)
     claim = read_document(Claim, files, CLAIM)
     if claim is None:
         return _view(commit.id, verify(files, patch_sha256="", digest=commit.evidence)), files
@@ -95,7 +95,8 @@ def read_commit(repositories: "Repositories", repo: str, revision: str) -> Commi
     return Commit(id=found, base=base, evidence=evidence.removeprefix("sha256:"))
 
 
-def _folder(folder: Path) -> dict[str, bytes]:
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """The files of an evidence in a folder. Raises UsageError when it is none."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; give a commit, or a folder with an evidence")
     return {path: entry.data for path, entry in read_tree(folder).items()}

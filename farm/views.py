@@ -279,6 +279,21 @@ class ImportView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplayView:
+    """An evidence's subject, run again on this machine."""
+
+    results: str  #: folder with what was recorded
+    gpu: str  #: name as the driver gives it
+    agrees: bool  #: every gate rules the same, and the geomeans' intervals overlap
+    differences: tuple[str, ...]  #: from the evidence, a sentence each
+    notes: tuple[str, ...]  #: what could not be compared
+    gates: tuple[GateResult, ...]  #: as ruled now
+    low: float | None  #: of the geomean now; null: not measured
+    ratio: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyView:
     """`farm verify`."""
 
@@ -287,6 +302,7 @@ class VerifyView:
     decision: str  #: what follows from the evidence, as recomputed
     problems: tuple[str, ...]  #: why it proves nothing: `file: what`
     gates: tuple[GateResult, ...]  #: as recomputed from raw records; empty without such
+    replay: ReplayView | None = None  #: with --replay, of what is proven
     kind: Literal["verify"] = "verify"
     schema: int = SCHEMA
 

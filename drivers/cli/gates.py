@@ -138,19 +138,41 @@ def verify(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Also write the commit's evidence here.")
     ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Also run the gates again on this machine's GPU, and compare.")
+    ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", metavar="DIR", help="What to replay.", show_default="written from the commit"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat the decision behind a commit from its evidence. Ends with 4 unless it is proven."""
-    view = wiring(context).gates().verify(what, repo=repo, evidence=evidence, out=out)
+    """Repeat the decision behind a commit from its evidence. Ends with 4 unless it is proven.
+
+    With --replay it also ends with 4 when the gates rule otherwise now or the speeds' intervals lie apart.
+    """
+    desk = wiring(context).gates()
+    view, files = desk.verify(what, repo=repo, evidence=evidence, out=out)
+    if replay and view.proven:
+        given = None if bundle is None else bundle.absolute()
+        view = desk.replay(view, files, repo=repo, bundle=given, say=note)
     emit(view, as_json=as_json, render=lambda: _verify_text(view))
-    if not view.proven:
+    if not view.proven or (view.replay is not None and not view.replay.agrees):
         raise typer.Exit(4)
 
 
 def _verify_text(view: VerifyView) -> Text:
     lines = [f"{view.what}: {'proven' if view.proven else 'not proven'}; {view.decision}"]
     lines += [f"  {gate.gate.value} {gate.ruling.value}: {gate.summary}" for gate in view.gates]
-    return Text("\n".join([*lines, *(f"  {problem}" for problem in view.problems)]))
+    lines += [f"  {problem}" for problem in view.problems]
+    again = view.replay
+    if again is not None:
+        speed = (
+            "" if again.ratio is None else f", {again.ratio:.3f} [{again.low or 0.0:.3f}, {again.high or 0.0:.3f}]"
+        )
+        lines.append(f"replay on {again.gpu}: {'agrees' if again.agrees else 'differs'}{speed}; {again.results}")
+        lines += [f"  {sentence}" for sentence in (*again.differences, *again.notes)]
+    return Text("\n".join(lines))
 
 
 def _accept(

@@ -84,7 +84,7 @@ def finish(spec: BoxSpec, result: BoxResult | GateReport) -> FakeExit:
 
 def converts(spec: BoxSpec) -> FakeExit:
     """The pipeline that works."""
-    write_patch(folder(spec, "/work"))
+    write_patch(folder(spec, "/work"), order_of(spec).op)
     logs = folder(spec, "/out") / "logs"
     logs.mkdir()
     (logs / "A-1.log").write_text("traced\n")
