@@ -1,9 +1,10 @@
 """Speedups as published tables give them: best of a few repeats, without an interval. Never gated."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from farm.measured.blocks import device_ns
+from farm.measured.model import Measured
 from farm.measured.records import TimedCall
 
 REPEATS = 4
@@ -29,3 +30,27 @@ def geomean_of(ratios: Iterable[float]) -> float | None:
     """Geometric mean; None of nothing. Raises ValueError for a ratio that is not above zero."""
     logs = [math.log(ratio) for ratio in ratios]
     return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+def beside(measured: Measured, calls: Iterable[TimedCall]) -> Iterator[str]:
+    """The gate's speedups beside those of the published protocol: a line for the geomean, one a config."""
+    best = best_of_4(calls)
+    yield (
+        f"{measured.op} geomean: gate {_gate(measured.low, measured.ratio, measured.high)} over "
+        f"{sum(line.ratio is not None for line in measured.configs)} configs; "
+        f"best of {REPEATS} {_number(geomean_of(best.values()))} over {len(best)} (never gated)"
+    )
+    for line in measured.configs:
+        yield (
+            f"{measured.op} {line.config}: gate {_gate(line.low, line.ratio, line.high)}; "
+            f"best of {REPEATS} {_number(best.get(line.config))}"
+        )
+
+
+def _gate(low: float | None, ratio: float | None, high: float | None) -> str:
+    known = low is not None and ratio is not None and high is not None
+    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]" if known else "not measured"
+
+
+def _number(ratio: float | None) -> str:
+    return "not measured" if ratio is None else f"{ratio:.3f}"

@@ -21,9 +21,12 @@ from containers.box.gate.runner import Runner, say
 from containers.box.gate.unpack import unpack_collector
 from farm.bundle import Bundle, read_bundle
 from farm.errors import BundleRefused, UsageError
+from farm.measured.records import TimedCall
 from farm.packed import SUFFIX, pack
+from farm.results import read_results
 
 INFRA, USAGE = 1, 2
+BEST_OF_4 = "best-of-4"
 BOX = "a fact about the box that this runs in, for the results; its worker gives them"
 
 
@@ -43,6 +46,9 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="run parts again whose results are there")
     parser.add_argument("--same-user", action="store_true", help="do not run parts as another user")
     parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz", help="also write the results as one file")
+    parser.add_argument(
+        "--protocol", choices=[BEST_OF_4], help="also print speedups as published tables have them"
+    )
     parser.add_argument("--box", action="append", default=[], metavar="NAME=TEXT", help=BOX)
     parser.add_argument("--work", type=Path, help="scratch folder that is kept; without it, a temporary one")
     return parser.parse_args(argv)
@@ -137,10 +143,25 @@ def _run(bundle: Path, manifest: Bundle, chosen: Sequence[str], asked: argparse.
     for subject in chosen:
         runner.all(subject, [part for part in parts if PARTS[part] is Group.TIMING])
     whole = runner.whole(chosen, parts)
+    if asked.protocol == BEST_OF_4:
+        _compare_protocols(asked.out.resolve(), manifest, chosen)
     if asked.pack is not None:
         size = pack(asked.out.resolve(), asked.pack)
         say(f"all results are in {asked.pack} too, {size:,} bytes; `farm import` takes it")
     return 0 if whole else INFRA
+
+
+def _compare_protocols(out: Path, manifest: Bundle, chosen: Sequence[str]) -> None:
+    from farm.measured.published import beside
+    from farm.rulings import case_of
+
+    run = read_results(out)
+    for subject in chosen:
+        case = case_of(manifest, [run], subject)
+        if case is not None:
+            calls = [record for record in case.records if isinstance(record, TimedCall)]
+            for line in beside(case.measured, calls):
+                say(line)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def test_a_killed_run_is_taken_up_and_its_records_are_ruled_on(
     written: tuple[Path, Bundle], toolchain: Toolchain, tmp_path: Path
 ) -> None:
     folder, _ = written
-    words = command(toolchain, folder, tmp_path / "r", "--only", "rows", "--part-limit-s", "300")
+    words = command(
+        toolchain, folder, tmp_path / "r", "--only", "rows", "--part-limit-s", "300", "--protocol", "best-of-4"
+    )
     first = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None
     for line in first.stdout:
@@ -51,6 +53,7 @@ def test_a_killed_run_is_taken_up_and_its_records_are_ruled_on(
     again = subprocess.run(words, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "judge.relu source: there already" in again.stdout
+    assert "relu geomean: gate not measured over 0 configs; best of 4 not measured" in again.stdout
     found = read_results(tmp_path / "r")
     assert found.results.parts[0] == kept[0]
     stub = [r for r in found.parts["judge.relu", "stub"] if isinstance(r, RowRun)]
