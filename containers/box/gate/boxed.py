@@ -1,19 +1,16 @@
 """The runner inside a box: signs of life for the worker that looks at it, and a file that ends its work."""
 
-import os
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from containers.box.files import write_json
+from containers.box.io import Heartbeat
 from farm.errors import UsageError
 
 #: Written last: nothing of the results changes after it.
 ENDED = "ended.json"
 HEARTBEAT = "heartbeat"
-BEAT_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,22 +35,7 @@ def watched(out: Path, work: Callable[[], int]) -> int:
     Parts have limits of their own: the beat says that the runner lives, not that a part moves on.
     """
     out.mkdir(parents=True, exist_ok=True)
-    stop = threading.Event()
-    thread = threading.Thread(target=_beat, args=(out / HEARTBEAT, stop), daemon=True)
-    thread.start()
-    try:
+    with Heartbeat(out / HEARTBEAT):
         code = work()
-    finally:
-        stop.set()
-        thread.join()
     write_json(out / ENDED, RunEnded(exit_code=code))
     return code
-
-
-def _beat(file: Path, stop: threading.Event) -> None:
-    while True:
-        with suppress(OSError):  # a full disk shows where something is written that counts
-            file.touch()
-            os.utime(file)
-        if stop.wait(BEAT_S):
-            return

@@ -8,31 +8,18 @@ from drivers.attacks.corpus.edits import (
     SCALE_KERNEL,
     SCALE_LOOP,
     above,
+    attack,
     forward,
     host,
     scale,
 )
-from drivers.attacks.model import Attack, Edit, Expected, Part, Where
+from drivers.attacks.model import Edit, Part, Where
 
 _SCALED = "    return (x.float() * alpha).to(x.dtype)\n"
 
 
-def _attack(
-    name: str,
-    what: str,
-    where: Where,
-    *words: str,
-    cheat: tuple[Edit, ...],
-    twin: tuple[Edit, ...] = (),
-    op: str = "relu",
-    first: Part = Part.TARGET,
-) -> Attack:
-    expected = Expected(where=where, words=words)
-    return Attack(name=name, what=what, expected=expected, cheat=cheat, twin=twin, op=op, first=first)
-
-
 ATTACKS = (
-    _attack(
+    attack(
         "calls-source-language",
         "Launches the source's kernel through the source language.",
         Where.EXECUTED,
@@ -45,7 +32,7 @@ ATTACKS = (
             ),
         ),
     ),
-    _attack(
+    attack(
         "calls-source-implementation",
         "Imports the source's implementation of the op and returns what it gives.",
         Where.EXECUTED,
@@ -53,7 +40,7 @@ ATTACKS = (
         "relu.py",
         cheat=(forward("        from cpugym.ops.loops.relu import relu as other\n        return other(x)\n"),),
     ),
-    _attack(
+    attack(
         "loads-source-library",
         "Calls the source's compiled kernels without the source language, after a call of its own for show.",
         Where.EXECUTED,
@@ -72,7 +59,7 @@ ATTACKS = (
             forward(CALL + "        LIBC.getpid()\n" + RETURN),
         ),
     ),
-    _attack(
+    attack(
         "falls-back",
         "Lets torch compute.",
         Where.EXECUTED,
@@ -81,7 +68,7 @@ ATTACKS = (
         cheat=(scale(f"{SCALE_CALL}    return y\n", _SCALED),),
         twin=(scale(SCALE_CALL, "    assert torch.is_tensor(x)\n" + SCALE_CALL),),
     ),
-    _attack(
+    attack(
         "catches-and-falls-back",
         "Lets torch compute when its own kernel fails.",
         Where.EXECUTED,
@@ -97,7 +84,7 @@ ATTACKS = (
         ),
         first=Part.STUB,
     ),
-    _attack(
+    attack(
         "calls-for-show",
         "Calls its library on a scratch tensor and lets torch compute the result.",
         Where.EXECUTED,
@@ -107,7 +94,7 @@ ATTACKS = (
         twin=(scale("    return y\n", "    return y.view_as(x)\n"),),
         first=Part.HOLLOW,
     ),
-    _attack(
+    attack(
         "leaves-the-answer-in-memory",
         "Has torch compute into the memory over which it then runs a kernel that does nothing.",
         Where.EXECUTED,
@@ -120,7 +107,7 @@ ATTACKS = (
         twin=(scale("    y = torch.empty_like(x)\n", "    y = torch.zeros_like(x)\n"),),
         first=Part.HOLLOW,
     ),
-    _attack(
+    attack(
         "skips-rows",
         "Skips the rows that it cannot compute.",
         Where.CORRECTNESS,
@@ -135,7 +122,7 @@ ATTACKS = (
         ),
         twin=(host(APPLY, "    if x.dim() == 3:\n        return _Relu.apply(x.contiguous().clone())\n" + APPLY),),
     ),
-    _attack(
+    attack(
         "detaches-autograd",
         "Detaches its input, so that the tests never run its backward pass.",
         Where.CORRECTNESS,
@@ -144,7 +131,7 @@ ATTACKS = (
         cheat=(host(APPLY, APPLY.replace("x.contiguous()", "x.detach().contiguous()")),),
         twin=(host(APPLY, APPLY.replace("x.contiguous()", "x.view_as(x).contiguous()")),),
     ),
-    _attack(
+    attack(
         "forges-counts",
         "Lets torch compute and writes calls of its library into the file that counts them.",
         Where.EXECUTED,
@@ -166,7 +153,7 @@ ATTACKS = (
         ),
         first=Part.STUB,
     ),
-    _attack(
+    attack(
         "peeks-at-the-reference",
         "Finds the test's reference in the frames above it and returns what that gives.",
         Where.EXECUTED,
