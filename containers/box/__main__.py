@@ -9,7 +9,8 @@ from pathlib import Path
 
 from containers.box.executors import executors
 from containers.box.files import append_event, read_json, write_json
-from containers.box.io import Heartbeat, LocalBoxIO
+from containers.box.heartbeat import Heartbeat
+from containers.box.io import LocalBoxIO
 from containers.box.pipeline import run_pipeline
 from farm.errors import UsageError
 from farm.orders import BoxOrder, Purpose

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from containers.box.files import write_json
-from containers.box.io import Heartbeat
+from containers.box.heartbeat import Heartbeat
 from farm.errors import UsageError
 
 #: Written last: nothing of the results changes after it.
