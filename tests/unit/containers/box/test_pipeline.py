@@ -10,7 +10,8 @@ import pytest
 
 from containers.box.executors import ScriptedExecutor
 from containers.box.files import write_json
-from containers.box.io import Heartbeat, LocalBoxIO
+from containers.box.heartbeat import Heartbeat
+from containers.box.io import LocalBoxIO
 from containers.box.pipeline import run_pipeline
 from farm.fault import Fault, Owner
 from farm.pipeline.stage import ExecutorKind, Finding, Reply, Stage, Verdict
