@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from farm.errors import RepositoryError, UnknownOp, UsageError
 from farm.job import Accept
 from farm.op import Op
+from farm.pipeline.stage import ExecutorKind
 
 #: `--ops` words that stand for a set of ops.
 ALL = "all"
@@ -26,6 +27,7 @@ class SubmitRequest:
     attempts: int | None  #: None: as the recipe says
     accept: Accept
     push_to: str | None  #: None: to `repo`
+    executors: ExecutorKind | None = None  #: of every stage; None: as the recipe says
 
 
 def repo_from_here(text: str) -> str:

@@ -185,6 +185,7 @@ class FarmService:
             base=looked.commit,
             accept=request.accept,
             attempts=attempts,
+            executors=request.executors,
             ops=[op.name for op in ops],
         )
         for op in ops:
@@ -206,6 +207,7 @@ class FarmService:
             base=run.base,
             accept=run.accept,
             attempts=run.attempts,
+            executors=run.executors,
             ops=[job.op],
         )
         self._tell(again)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from farm.fault import Fault
+from farm.pipeline.stage import ExecutorKind
 
 
 class JobState(StrEnum):
@@ -106,6 +107,7 @@ class Run:
     accept: Accept  #: what counts as proof
     attempts: int  #: most attempts a job may use
     created_at: float  #: seconds since the epoch, UTC
+    executors: ExecutorKind | None = None  #: who performs every stage; None: as the recipe says
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
+from farm import agents
 from farm.errors import ConfigurationError
 from farm.gates import GateName
+from farm.pipeline import routes
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipes import layout_kind
 
@@ -144,7 +146,29 @@ def detect_errors(path: Path) -> list[str]:
         errors += [f"{file}: layout.{line}" for line in _layout_errors(data["conversion"], data["layout"])]
     if file.name == FILE and data.get("name") != file.resolve().parent.name:
         errors.append(f"{file}: name: the folder is called {file.resolve().parent.name!r}")
+    if "caps" not in wrong:
+        errors += _route_errors(
+            file.with_name(routes.FILE), {Stage(name): cap for name, cap in data["caps"].items()}
+        )
+    errors += [f"{file.parent}/{problem}" for problem in agents.problems(file.parent)]
+    if _wants_agents(data) and not file.with_name(agents.FILE).is_file():
+        errors.append(f"{file}: executors: there is no {agents.FILE}, so no stage has an agent")
     return errors
+
+
+def _route_errors(file: Path, caps: Mapping[Stage, int]) -> list[str]:
+    try:
+        _, problems = routes.parse_routes(file.read_text(encoding="utf-8"), caps)
+    except FileNotFoundError:
+        return [f"{file}: there is no such file"]
+    except (OSError, UnicodeDecodeError) as error:
+        return [f"{file}: it cannot be read: {error}"]
+    return [f"{file}: {problem}" for problem in problems]
+
+
+def _wants_agents(data: Mapping[str, Any]) -> bool:
+    table = data.get("executors")
+    return isinstance(table, dict) and bool({"agent", "auto"} & {str(kind) for kind in table.values()})
 
 
 def _line(item: Any) -> str:

@@ -19,7 +19,7 @@ class After(StrEnum):
 
 
 #: Executors that read the last attempt's trace, so that a new attempt has new inputs.
-READS_TRACE = frozenset({ExecutorKind.AGENT, ExecutorKind.SCRIPTED})
+READS_TRACE = frozenset({ExecutorKind.AGENT, ExecutorKind.AUTO, ExecutorKind.SCRIPTED})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,12 @@ from typing import Any
 from containers.toolchain import Record, Toolchain
 from farm.job import Accept, Job, JobState, Run
 from farm.orders import BoxOrder, Purpose
+from farm.pipeline.routes import read_routes
+from farm.pipeline.table import RouteTable
+from farm.recipe import load_recipe
+
+#: The shipped recipes.
+RECIPES = Path(__file__).parents[1] / "config" / "recipes"
 
 RUN = Run(
     id="r-1",
@@ -61,6 +67,12 @@ def order(**changes: Any) -> BoxOrder:
         previous_trace=None,
     )
     return replace(made, **changes)
+
+
+def shipped_routes() -> RouteTable:
+    """The routes of the recipe cutile-rs, with its caps."""
+    recipe = load_recipe(RECIPES / "cutile-rs")
+    return read_routes((RECIPES / "cutile-rs" / "routes.toml").read_text(encoding="utf-8"), recipe.caps)
 
 
 def toolchain(root: Path, **versions: str) -> Toolchain:

@@ -115,8 +115,9 @@ class Conversion:
 
     def executors(self, job: Job, attempt: int) -> Mapping[Stage, ExecutorKind]:
         """See Spine."""
-        recipe = load_recipe(self._recipes.folder(job.run, self._ledger.run(job.run).recipe))
-        return dict(recipe.executors)
+        run = self._ledger.run(job.run)
+        recipe = load_recipe(self._recipes.folder(job.run, run.recipe))
+        return dict.fromkeys(Stage, run.executors) if run.executors else dict(recipe.executors)
 
     def _take_turn(self, job: Job) -> StepOutcome:
         counts = self._ledger.counts((JobState.QUEUED, *AT_WORK))

@@ -14,7 +14,8 @@ from containers.box.io import LocalBoxIO
 from containers.box.pipeline import run_pipeline
 from farm.errors import UsageError
 from farm.orders import BoxOrder, Purpose
-from farm.pipeline.table import RouteTable
+from farm.pipeline.routes import FILE as ROUTES
+from farm.pipeline.routes import read_routes
 from farm.recipes import load, read_table
 
 
@@ -24,16 +25,17 @@ def main() -> None:
     workspace = Path(os.environ["TILEFARM_WORK"])
     out = Path(os.environ["TILEFARM_OUT"])
     toolchain = Path(os.environ["TILEFARM_TOOLCHAIN"])
-    recipe = Path(os.environ["TILEFARM_RECIPE"]) / "recipe.toml"
-    conversion = load(order.conversion, read_table(recipe.read_text(encoding="utf-8")))
+    recipe = Path(os.environ["TILEFARM_RECIPE"])
+    conversion = load(order.conversion, read_table((recipe / "recipe.toml").read_text(encoding="utf-8")))
     with Heartbeat(out / "heartbeat"):
         append_event(out, "box_started", purpose=order.purpose, job=order.job, attempt=order.attempt)
         match order.purpose:
             case Purpose.PIPELINE:
                 result = run_pipeline(
                     order,
-                    executors(order, conversion),
-                    RouteTable(caps=order.caps),
+                    executors(order, conversion, recipe),
+                    read_routes((recipe / ROUTES).read_text(encoding="utf-8"), order.caps),
+                    conversion,
                     workspace=workspace,
                     out=out,
                     toolchain=toolchain,

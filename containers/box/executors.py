@@ -1,23 +1,49 @@
-"""Who performs a stage in the box. An executor turns an order into a reply and never routes."""
+"""Who performs a stage in the box. An executor turns an order into an answer and never routes."""
 
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from containers.box.files import read_json
+from containers.box.files import read_json, write_json
 from farm.fault import Fault, Owner
-from farm.orders import BoxOrder
+from farm.orders import BoxOrder, Parking, StageRecord
+from farm.pipeline.handover import unfinished
 from farm.pipeline.machine import Malformed
 from farm.pipeline.stage import ExecutorKind, Reply, Stage, Verdict
 from farm.recipes import BoxIO, Conversion
 
 
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One visit of one stage, or the repair of its reply."""
+
+    stage: Stage
+    visit: int  #: from 1
+    repair: str | None = None  #: what was wrong with the reply that is to be repaired
+    before: tuple[StageRecord, ...] = ()  #: of the stages that ran before
+
+    def __str__(self) -> str:
+        return f"{self.stage.value}-{self.visit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Performed:
+    """What a turn came to, and what it took."""
+
+    answer: Reply | Malformed | Parking
+    by: ExecutorKind  #: who gave the answer
+    program: Reply | None = None  #: what the program said before an agent took over
+    calls: int = 0  #: model calls of the visit so far
+    tokens: int = 0  #: tokens read and written by them
+    contradiction: str | None = None  #: what was claimed against the validators that we ran
+
+
 class Executor(Protocol):
     """Performs one visit of one stage."""
 
-    def perform(self, stage: Stage, visit: int, order: BoxOrder, io: BoxIO) -> Reply | Malformed:
+    def perform(self, turn: Turn, order: BoxOrder, io: BoxIO) -> Performed:
         """Do the stage's work in the workspace and say how it went."""
 
 
@@ -27,8 +53,12 @@ class ProgramExecutor:
     def __init__(self, conversion: Conversion) -> None:
         self._conversion = conversion
 
-    def perform(self, stage: Stage, visit: int, order: BoxOrder, io: BoxIO) -> Reply | Malformed:
+    def perform(self, turn: Turn, order: BoxOrder, io: BoxIO) -> Performed:
         """The program's reply; a crash of the program is the environment's failure, with its traceback."""
+        return Performed(answer=self.reply(turn.stage, turn.visit, order, io), by=ExecutorKind.PROGRAM)
+
+    def reply(self, stage: Stage, visit: int, order: BoxOrder, io: BoxIO) -> Reply:
+        """What the program of the stage says."""
         program = self._conversion.program(stage)
         if program is None:
             return Reply(
@@ -84,11 +114,14 @@ class ScriptedExecutor:
     def __init__(self, path: Path) -> None:
         self._steps = {(s.stage, s.visit): s for s in read_json(path, Script).steps}
 
-    def perform(self, stage: Stage, visit: int, order: BoxOrder, io: BoxIO) -> Reply | Malformed:
+    def perform(self, turn: Turn, order: BoxOrder, io: BoxIO) -> Performed:
         """The script's reply, after its files were written."""
-        step = self._steps.get((stage, visit))
+        return Performed(answer=self._reply(turn, io), by=ExecutorKind.SCRIPTED)
+
+    def _reply(self, turn: Turn, io: BoxIO) -> Reply | Malformed:
+        step = self._steps.get((turn.stage, turn.visit))
         if step is None:
-            return Malformed(reason=f"the script says nothing for visit {visit} of {stage.value}")
+            return Malformed(reason=f"the script says nothing for visit {turn.visit} of {turn.stage.value}")
         time.sleep(step.sleep_s)
         for name, text in step.files.items():
             path = io.workspace / name
@@ -99,9 +132,37 @@ class ScriptedExecutor:
         return step.reply or Malformed(reason="scripted")
 
 
-def executors(order: BoxOrder, conversion: Conversion) -> dict[ExecutorKind, Executor]:
-    """The executors that this box offers, by kind."""
-    offered: dict[ExecutorKind, Executor] = {ExecutorKind.PROGRAM: ProgramExecutor(conversion)}
+class AutoExecutor:
+    """The program first, and the agent where the program leaves something to do."""
+
+    def __init__(self, program: ProgramExecutor, agent: Executor) -> None:
+        self._program = program
+        self._agent = agent
+
+    def perform(self, turn: Turn, order: BoxOrder, io: BoxIO) -> Performed:
+        """The program's reply where that is final, else the agent's; a later visit is the agent's at once."""
+        if turn.visit > 1:
+            return self._agent.perform(turn, order, io)
+        # Kept, so that a box that is killed while the agent works does not let the program write over it.
+        saved = io.out / "stages" / f"{turn}-program.json"
+        if not saved.exists():
+            write_json(saved, self._program.reply(turn.stage, turn.visit, order, io))
+        reply = read_json(saved, Reply)
+        if not unfinished(turn.stage, reply):
+            return Performed(answer=reply, by=ExecutorKind.PROGRAM)
+        write_json(finding_path(io.out, turn), reply)
+        return replace(self._agent.perform(turn, order, io), program=reply)
+
+
+def finding_path(out: Path, turn: Turn) -> Path:
+    """Where an agent finds what the visit's program, or another agent, said."""
+    return out / "findings" / f"{turn}.json"
+
+
+def executors(order: BoxOrder, conversion: Conversion, recipe: Path) -> dict[ExecutorKind, Executor]:
+    """The executors that this box offers, by kind; `recipe` is the recipe's folder."""
+    program = ProgramExecutor(conversion)
+    offered: dict[ExecutorKind, Executor] = {ExecutorKind.PROGRAM: program}
     if order.script is not None:
         offered[ExecutorKind.SCRIPTED] = ScriptedExecutor(Path(order.script))
     return offered

@@ -30,6 +30,7 @@ IMPORTS = (
     "jinja2",
     "pydantic",
     "ml_dtypes",
+    "anthropic",
 )
 
 _REPORT = "import json, sys, importlib.metadata as m; print(json.dumps({n: m.version(n) for n in sys.argv[1:]}))"

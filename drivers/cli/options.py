@@ -6,6 +6,14 @@ import typer
 
 from drivers.requests import repo_from_here
 from farm.job import Accept
+from farm.pipeline.stage import ExecutorKind
+
+
+def _for_people(kind: ExecutorKind | None) -> ExecutorKind | None:
+    if kind is ExecutorKind.SCRIPTED:
+        raise typer.BadParameter("scripted is for tests; give program, agent or auto")
+    return kind
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, see docs/cli-json.md.")]
 Repo = Annotated[
@@ -21,6 +29,15 @@ Attempts = Annotated[
 AcceptBy = Annotated[
     Accept,
     typer.Option("--accept", help="Proof before a commit: measured on a GPU, or certified without one."),
+]
+Executors = Annotated[
+    ExecutorKind | None,
+    typer.Option(
+        "--executors",
+        help="Who performs every stage: program, agent, or auto (the agent where the program gives up).",
+        show_default="the recipe's",
+        callback=_for_people,
+    ),
 ]
 PushTo = Annotated[
     str | None,

@@ -16,6 +16,7 @@ from drivers.cli.options import (
     AsJson,
     Attempts,
     Base,
+    Executors,
     PushTo,
     RecipeName,
     Repo,
@@ -63,6 +64,7 @@ def submit(
     attempts: Attempts = None,
     accept: AcceptBy = Accept.MEASURED,
     push_to: PushTo = None,
+    executors: Executors = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until nothing moves any more.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -71,7 +73,14 @@ def submit(
     service = wires.service()
     run = service.submit(
         SubmitRequest(
-            ops=ops, repo=repo, base=base, recipe=recipe, attempts=attempts, accept=accept, push_to=push_to
+            ops=ops,
+            repo=repo,
+            base=base,
+            recipe=recipe,
+            attempts=attempts,
+            accept=accept,
+            push_to=push_to,
+            executors=executors,
         )
     )
     if wait:
@@ -153,6 +162,7 @@ def one_shot(
     attempts: Attempts = None,
     accept: AcceptBy = Accept.MEASURED,
     push_to: PushTo = None,
+    executors: Executors = None,
     as_json: AsJson = False,
 ) -> None:
     """Convert one op in this process: the same steps, without Redis or workers."""
@@ -160,7 +170,14 @@ def one_shot(
     service = wires.service(embedded=False)
     run = service.submit(
         SubmitRequest(
-            ops=op, repo=repo, base=base, recipe=recipe, attempts=attempts, accept=accept, push_to=push_to
+            ops=op,
+            repo=repo,
+            base=base,
+            recipe=recipe,
+            attempts=attempts,
+            accept=accept,
+            push_to=push_to,
+            executors=executors,
         )
     )
     advance = wires.advance()

@@ -14,6 +14,7 @@ from farm.fault import Fault
 from farm.job import Accept, Job, JobState, ParkReason, Run
 from farm.ledger import schema
 from farm.ledger.database import Database
+from farm.pipeline.stage import ExecutorKind
 
 Clock = Callable[[], float]
 
@@ -40,6 +41,7 @@ def to_run(row: Row[Any]) -> Run:
         base=row.base,
         accept=Accept(row.accept),
         attempts=row.attempts,
+        executors=None if row.executors is None else ExecutorKind(row.executors),
         created_at=row.created_at,
     )
 

@@ -13,6 +13,7 @@ from farm.job import FINAL, WAITING, Accept, Job, JobState, Run
 from farm.ledger import schema
 from farm.ledger.records import RunStatus
 from farm.ledger.rows import Part, job_row, log_events, to_job, to_run
+from farm.pipeline.stage import ExecutorKind
 
 # A job's id becomes part of branch, box and file names.
 _OP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -31,6 +32,7 @@ class Runs(Part):
         accept: Accept,
         attempts: int,
         ops: Sequence[str],
+        executors: ExecutorKind | None = None,
     ) -> Run:
         """Store a run with one QUEUED job an op, all or nothing. Raises UsageError for unusable ops."""
         names = tuple(dict.fromkeys(ops))
@@ -55,6 +57,7 @@ class Runs(Part):
                 base=base,
                 accept=accept,
                 attempts=attempts,
+                executors=executors,
                 created_at=now,
             )
             connection.execute(
@@ -66,6 +69,7 @@ class Runs(Part):
                     base=base,
                     accept=accept.value,
                     attempts=attempts,
+                    executors=None if executors is None else executors.value,
                     created_at=now,
                 )
             )

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 #: Raised when a table changes (not when one is added); a ledger of another version is refused, not guessed at.
-VERSION = 1
+VERSION = 2
 
 metadata = MetaData()
 # SQLite only counts up by itself in a column of type INTEGER.
@@ -34,6 +34,8 @@ runs = Table(
     Column("base", String, nullable=False),
     Column("accept", String, nullable=False),
     Column("attempts", Integer, nullable=False),
+    # Who performs the stages, whatever the recipe says.
+    Column("executors", String),
     Column("created_at", Float, nullable=False),
 )
 

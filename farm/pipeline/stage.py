@@ -48,6 +48,7 @@ class ExecutorKind(StrEnum):
 
     PROGRAM = "program"  #: deterministic code
     AGENT = "agent"  #: a language model under rules
+    AUTO = "auto"  #: the program first; the agent where that leaves something to do
     SCRIPTED = "scripted"  #: answers from a file, for tests
 
 

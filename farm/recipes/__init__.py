@@ -18,8 +18,8 @@ from farm.codec import CodecError, decode
 from farm.errors import ConfigurationError
 from farm.gates import GateReport
 from farm.op import Op
-from farm.orders import BoxOrder, BuildReport
-from farm.pipeline.stage import Reply, Stage
+from farm.orders import BoxOrder, BuildReport, StageRecord
+from farm.pipeline.stage import Finding, Reply, Stage, ValidatorExit
 
 if TYPE_CHECKING:
     from farm.bundle import OpNames
@@ -56,6 +56,15 @@ class BoxIO(Protocol):
 StageProgram = Callable[[BoxOrder, BoxIO], Reply]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Validator:
+    """A program of the box that checks one thing a stage should have done: 0 good, 1 not, 2 it could not tell."""
+
+    name: str  #: as in replies and records
+    argv: tuple[str, ...]  #: run in the workspace, with the box's environment
+    limit_s: float = 600.0  #: wall clock, seconds
+
+
 class Conversion(Protocol):
     """A conversion kind's pure code."""
 
@@ -85,6 +94,15 @@ class Conversion(Protocol):
 
     def names(self, tree: "Tree", op: Op) -> "OpNames":
         """What those gates must know of the op in the judged tree. Raises ConfigurationError, Unsupported."""
+
+    def validators(self, stage: Stage) -> tuple[Validator, ...]:
+        """What is run after an agent's reply, whatever the reply says; `Unvalidated` has none."""
+
+    def contradicted(self, stage: Stage, exits: tuple[ValidatorExit, ...]) -> Reply:
+        """The reply that stands in place of a good one when not all of the stage's validators are green."""
+
+    def contract(self, order: BoxOrder, io: BoxIO, records: tuple[StageRecord, ...]) -> tuple[Finding, ...]:
+        """What a complete route lacks of the files that it owes; empty when it lacks none."""
 
 
 class Layout(Protocol):

@@ -21,10 +21,11 @@ from farm.recipes.cutile_rs.stages.host import write_and_prove
 from farm.recipes.cutile_rs.stages.kernel import write_kernel
 from farm.recipes.cutile_rs.stages.tools import workspace_tree
 from farm.recipes.cutile_rs.stages.verify import verify
+from farm.recipes.unvalidated import Unvalidated
 from farm.tree import Tree
 
 
-class CutileRs:
+class CutileRs(Unvalidated):
     """The conversion for one layout. `farm.recipes.Conversion` says what each method promises."""
 
     def __init__(self, layout: Layout) -> None:

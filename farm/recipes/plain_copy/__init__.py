@@ -13,12 +13,13 @@ from farm.recipes import BoxIO, StageProgram
 from farm.recipes.plain_copy import judge as gate
 from farm.recipes.plain_copy import stages
 from farm.recipes.plain_copy.layout import SUFFIX, Layout
+from farm.recipes.unvalidated import Unvalidated
 from farm.tree import Tree
 
 NOTHING_TO_RUN = "plain-copy makes nothing that a GPU could run; its jobs end with --accept certified"
 
 
-class PlainCopy:
+class PlainCopy(Unvalidated):
     """The conversion for one layout. `farm.recipes.Conversion` says what each method promises."""
 
     def __init__(self, layout: Layout) -> None:

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ def written(folder: Path, text: str, name: str = "cutile-rs") -> Path:
     recipe = folder / name
     recipe.mkdir()
     (recipe / "recipe.toml").write_text(text, encoding="utf-8")
+    shutil.copy(SHIPPED / "routes.toml", recipe)
     return recipe
 
 

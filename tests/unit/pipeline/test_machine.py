@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from farm.fault import Owner
 from farm.pipeline.machine import Malformed, PipelineState, begin, step
 from farm.pipeline.stage import FailClass, Reply, Stage, Verdict
-from farm.pipeline.table import CAPS, GOOD, End, RouteTable, Visit
+from farm.pipeline.table import GOOD, End, Visit
+from tests.builders import shipped_routes
 
-TABLE = RouteTable()
+TABLE = shipped_routes()
+CAPS = TABLE.caps
 
 
 def reply(verdict: Verdict, owner: Owner | None = None, fail_class: FailClass | None = None) -> Reply:
@@ -64,12 +66,12 @@ def test_the_table_has_no_mistakes():
 
 def test_a_table_with_a_hole_names_it():
     key = next(iter(TABLE.rows))
-    holed = RouteTable(rows={k: v for k, v in TABLE.rows.items() if k != key})
+    holed = replace(TABLE, rows={k: v for k, v in TABLE.rows.items() if k != key})
     assert any(f"{key}" in message for message in holed.check())
 
 
 def test_a_stage_without_a_cap_is_named():
-    holed = RouteTable(caps={s: n for s, n in CAPS.items() if s is not Stage.F})
+    holed = replace(TABLE, caps={s: n for s, n in CAPS.items() if s is not Stage.F})
     assert holed.check() == ("stage F has no cap",)
 
 

@@ -15,10 +15,12 @@ from containers.box.io import LocalBoxIO
 from containers.box.pipeline import run_pipeline
 from farm.fault import Fault, Owner
 from farm.pipeline.stage import ExecutorKind, Finding, Reply, Stage, Verdict
-from farm.pipeline.table import CAPS, RouteTable
-from tests.builders import order
+from farm.recipes.unvalidated import Unvalidated
+from tests.builders import order, shipped_routes
 
-ORDER = order(executors=dict.fromkeys(Stage, ExecutorKind.SCRIPTED), caps=dict(CAPS))
+TABLE = shipped_routes()
+
+ORDER = order(executors=dict.fromkeys(Stage, ExecutorKind.SCRIPTED), caps=dict(TABLE.caps))
 
 
 def step(stage, verdict=None, *, visit=1, owner=None, fault=None, files=None, findings=(), summary=""):
@@ -54,7 +56,8 @@ def walk(tmp_path):
         return run_pipeline(
             ORDER,
             {ExecutorKind.SCRIPTED: ScriptedExecutor(script)},
-            RouteTable(),
+            TABLE,
+            Unvalidated(),
             workspace=tmp_path / "work",
             out=out,
             toolchain=tmp_path,
@@ -124,7 +127,9 @@ def test_the_stage_that_failed_is_diagnosed_not_the_one_that_looked_at_it(walk):
 def test_an_executor_the_box_does_not_have_stops_the_run(tmp_path):
     (tmp_path / "out").mkdir()
     order = replace(ORDER, executors=dict.fromkeys(Stage, ExecutorKind.AGENT))
-    result = run_pipeline(order, {}, RouteTable(), workspace=tmp_path, out=tmp_path / "out", toolchain=tmp_path)
+    result = run_pipeline(
+        order, {}, TABLE, Unvalidated(), workspace=tmp_path, out=tmp_path / "out", toolchain=tmp_path
+    )
     assert result.diagnosis.fault is Fault.ENV
     assert "no agent executor" in result.diagnosis.summary
 

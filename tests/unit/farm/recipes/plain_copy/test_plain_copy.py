@@ -15,7 +15,7 @@ from farm.job import Accept
 from farm.op import Op
 from farm.orders import BoxOrder, BoxResult, Purpose
 from farm.patch import make_patch
-from farm.pipeline.table import RouteTable
+from farm.pipeline.routes import read_routes
 from farm.recipe import detect_errors, load_recipe
 from farm.recipes import Conversion, load
 from farm.tree import Entry, Mode, Tree, write_tree
@@ -52,10 +52,12 @@ def order(purpose: Purpose, patch: str | None = None) -> BoxOrder:
 
 def pipeline(conversion: Conversion, folder: Path) -> BoxResult:
     asked = order(Purpose.PIPELINE)
-    offered = executors(asked, conversion)
-    table = RouteTable(caps=asked.caps)
+    offered = executors(asked, conversion, SHIPPED)
+    table = read_routes((SHIPPED / "routes.toml").read_text(encoding="utf-8"), asked.caps)
     (folder / "out").mkdir()
-    return run_pipeline(asked, offered, table, workspace=folder / "work", out=folder / "out", toolchain=folder)
+    return run_pipeline(
+        asked, offered, table, conversion, workspace=folder / "work", out=folder / "out", toolchain=folder
+    )
 
 
 def judge(conversion: Conversion, folder: Path) -> GateReport:
