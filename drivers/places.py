@@ -1,16 +1,10 @@
-"""Where an embedded farm keeps its things, and how its paths fit into a socket's name."""
+"""Where an embedded farm keeps its things."""
 
-import hashlib
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from farm.errors import ConfigurationError
-from farm.settings import runtime_home
-
-#: Longest path that a Unix socket may have on Linux, bytes.
-SOCKET_PATH_BYTES = 107
+from workers.sockets import socket_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,32 +69,4 @@ def places(state: Path) -> Places:
         raise ConfigurationError(
             f"the state folder {state} cannot be used: {error}; set TILEFARM_STATE"
         ) from error
-    socket = state / "run" / "redis.sock"
-    if len(os.fsencode(socket)) > SOCKET_PATH_BYTES:
-        socket = _short_folder(state) / "redis.sock"
-    return Places(state=state, socket=socket)
-
-
-def _short_folder(state: Path) -> Path:
-    """A private folder with a short path, the same for the same state folder."""
-    digest = hashlib.sha256(os.fsencode(state.resolve())).hexdigest()[:12]
-    runtime = runtime_home()
-    candidates = [] if runtime is None else [runtime / f"tilefarm-{digest}"]
-    candidates += [Path("/tmp") / f"tilefarm-{os.getuid()}-{digest}"]
-    for folder in candidates:
-        if len(os.fsencode(folder / "redis.sock")) <= SOCKET_PATH_BYTES and _private(folder):
-            return folder
-    raise ConfigurationError(
-        f"the state folder's path is too long for a socket and {candidates[-1]} is not ours alone; "
-        "set TILEFARM_STATE to a shorter path"
-    )
-
-
-def _private(folder: Path) -> bool:
-    # Anybody may make names in /tmp: only a folder of ours that nobody else can enter is used.
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and stat.S_IMODE(found.st_mode) == 0o700
+    return Places(state=state, socket=socket_path(state, "redis.sock"))

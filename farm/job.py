@@ -108,6 +108,9 @@ class Run:
     attempts: int  #: most attempts a job may use
     created_at: float  #: seconds since the epoch, UTC
     executors: ExecutorKind | None = None  #: who performs every stage; None: as the recipe says
+    budget_micro_usd: int | None = (
+        None  #: most that its model calls may cost, millionths of a dollar; None: no own limit
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

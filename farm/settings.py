@@ -7,6 +7,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from farm.errors import ConfigurationError
 PREFIX = "TILEFARM_"
 #: Variables with our prefix that are no settings: where farm.toml is, and what tests are given.
 NO_SETTINGS = frozenset({"TILEFARM_CONFIG", "TILEFARM_SHARED"})
+#: Variables that hold keys of the model API, the one that we use first. Only the gateway's process may have them.
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
 class Section(BaseModel):
@@ -135,6 +138,43 @@ class Gpu(Section):
         return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
+class Gateway(Section):
+    """The relay to the model API, which alone has the key."""
+
+    url: str = "https://api.anthropic.com"
+    """Where the API is."""
+    key_file: Path | None = None
+    """File with the API key; unset: ANTHROPIC_API_KEY of the gateway's own process."""
+    models: Path | None = None
+    """Models and prices; unset: the ones that come with the farm."""
+    requests_per_minute: int = Field(default=50, ge=1)
+    """Most requests a minute, of all workers together."""
+    input_tokens_per_minute: int = Field(default=500_000, ge=1)
+    """Most input tokens a minute; what is read from the cache does not count."""
+    output_tokens_per_minute: int = Field(default=100_000, ge=1)
+    """Most output tokens a minute."""
+    at_once: int = Field(default=16, ge=1)
+    """Most calls at once; it begins with one, grows with success and shrinks when the API says no."""
+    call_limit_s: float = Field(default=900.0, gt=0)
+    """Longest that one call may take, seconds."""
+    silence_s: float = Field(default=120.0, gt=0)
+    """A stream that says nothing for so long is broken, seconds."""
+    patience_s: float = Field(default=300.0, ge=0)
+    """A request that gets no answer for so long parks its job, seconds."""
+    backoff_s: float = Field(default=1.0, gt=0)
+    """Wait after the first failure in a row, doubled for each further one, seconds."""
+    backoff_most_s: float = Field(default=60.0, gt=0)
+    """Longest such wait, seconds."""
+    rest_s: float = Field(default=60.0, gt=0)
+    """So long nobody asks an API that stays overloaded; then parked jobs go on, seconds."""
+    job_usd: Decimal | None = Field(default=None, ge=0)
+    """Most that the model calls of one job may cost, US dollars; unset: no limit."""
+    run_usd: Decimal | None = Field(default=None, ge=0)
+    """Most for a run without a budget of its own (`farm submit --budget`), US dollars; unset: no limit."""
+    day_usd: Decimal | None = Field(default=None, ge=0)
+    """Most for all runs of a day, from midnight UTC, US dollars; unset: no limit."""
+
+
 class Embedded(Section):
     """The farm that belongs to a state folder and is started on demand."""
 
@@ -155,6 +195,7 @@ class Settings(Section):
     broker: Broker = Broker()
     ledger: LedgerSettings = LedgerSettings()
     limits: Limits = Limits()
+    gateway: Gateway = Gateway()
     embedded: Embedded = Embedded()
 
     @field_validator("gpu", mode="before")
@@ -206,8 +247,29 @@ def restore(text: str) -> Settings:
 
 
 def inherited() -> dict[str, str]:
-    """This process's environment, for children that need it (git's proxies, Docker's address)."""
+    """This process's environment without its keys, for children that need it (git's proxies, Docker's address)."""
+    return {name: value for name, value in os.environ.items() if name not in KEYS}
+
+
+def with_keys() -> dict[str, str]:
+    """This process's environment with its keys: for the gateway's process alone."""
     return dict(os.environ)
+
+
+def drop_keys() -> None:
+    """Take the keys out of this process's environment, so that none of its children has them."""
+    for name in KEYS:
+        os.environ.pop(name, None)
+
+
+def api_key(gateway: Gateway, environ: Mapping[str, str] | None = None) -> str | None:
+    """The key of the model API, or None where there is none. Raises ConfigurationError for an unreadable file."""
+    if gateway.key_file is None:
+        return (os.environ if environ is None else environ).get(KEYS[0]) or None
+    try:
+        return gateway.key_file.expanduser().read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"gateway.key_file: {error}") from error
 
 
 def runtime_home(environ: Mapping[str, str] | None = None) -> Path | None:

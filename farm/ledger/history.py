@@ -1,20 +1,19 @@
-"""What happened: events, attempts, artifacts, gate results, usage."""
+"""What happened: events, attempts, artifacts, gate results."""
 
 from typing import Any
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, select
 
 from farm.events import Event, Logged
 from farm.fault import Fault
 from farm.gates import Basis, GateName, GateResult, Ruling
 from farm.ledger import schema
-from farm.ledger.records import Attempt, Usage
+from farm.ledger.records import Attempt
 from farm.ledger.rows import Part, job_row, log_events, to_logged
-from farm.pipeline.stage import Stage
 
 
 class History(Part):
-    """Reads the past of runs and jobs, and adds usage and free-standing events to it."""
+    """Reads the past of runs and jobs, and adds free-standing events to it."""
 
     def events(
         self, *, run: str | None = None, job: str | None = None, after: int = 0, limit: int = 10_000
@@ -59,34 +58,6 @@ class History(Part):
             found = {row.gate: row for row in connection.execute(query)}
         return tuple(_to_gate(found[gate.value]) for gate in GateName if gate.value in found)
 
-    def add_usage(self, usage: Usage) -> None:
-        """Count a model request; one that is counted already changes nothing."""
-        table = schema.usage
-        with self._database.write() as connection:
-            if connection.scalar(select(table.c.request).where(table.c.request == usage.request)) is None:
-                connection.execute(
-                    insert(table).values(
-                        request=usage.request,
-                        job=usage.job,
-                        attempt=usage.attempt,
-                        stage=usage.stage.value,
-                        model=usage.model,
-                        at=usage.at,
-                        input_tokens=usage.input_tokens,
-                        cache_write_5m_tokens=usage.cache_write_5m_tokens,
-                        cache_write_1h_tokens=usage.cache_write_1h_tokens,
-                        cache_read_tokens=usage.cache_read_tokens,
-                        output_tokens=usage.output_tokens,
-                    )
-                )
-
-    def usage(self, job_id: str) -> tuple[Usage, ...]:
-        """The model requests of a job, in the order of their time."""
-        table = schema.usage
-        query = select(table).where(table.c.job == job_id).order_by(table.c.at, table.c.request)
-        with self._database.read() as connection:
-            return tuple(_to_usage(row) for row in connection.execute(query))
-
 
 def _to_attempt(row: Row[Any]) -> Attempt:
     return Attempt(
@@ -107,8 +78,3 @@ def _to_gate(row: Row[Any]) -> GateResult:
         basis=None if row.basis is None else Basis(row.basis),
         summary=row.summary,
     )
-
-
-def _to_usage(row: Row[Any]) -> Usage:
-    fields = dict(row._mapping)
-    return Usage(**{**fields, "stage": Stage(fields["stage"])})

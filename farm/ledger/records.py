@@ -71,12 +71,16 @@ class RunStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Tokens of one answered model request."""
+    """Tokens and cost of one model call, as its raw answer reports them."""
 
     request: str  #: the API's request id; counted once
+    run: str
     job: str
+    op: str
     attempt: int
     stage: Stage
+    visit: int  #: of the stage, from 1
+    step: int  #: number of the call in the visit, from 1
     model: str
     at: float  #: seconds since the epoch, UTC
     input_tokens: int
@@ -84,3 +88,62 @@ class Usage:
     cache_write_1h_tokens: int
     cache_read_tokens: int
     output_tokens: int
+    cost_micro_usd: int  #: millionths of a dollar, rounded up
+    prices: str  #: version of the price table
+    whole: bool = True  #: False: the answer broke off, and this is what it had reported until then
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRef:
+    """In whose name somebody asks the gateway."""
+
+    run: str
+    job: str
+    op: str
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgets:
+    """Most that model calls may cost, millionths of a dollar; None: no limit. A run's own is in its row."""
+
+    job: int | None = None
+    run: int | None = None
+    day: int | None = None  #: of all runs, from midnight UTC
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation:
+    """Money that is kept for one call under way."""
+
+    id: str
+    micro_usd: int
+    until: float  #: void after this time, seconds since the epoch
+
+
+class Scope(StrEnum):
+    """What a budget is for."""
+
+    JOB = "job"  #: one job
+    RUN = "run"  #: all jobs of a run
+    DAY = "day"  #: all runs, from midnight UTC
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetReached:
+    """There is not enough left for a call."""
+
+    scope: Scope
+    limit: int  #: millionths of a dollar
+    spent: int  #: settled
+    reserved: int  #: kept for calls under way
+    fits_later: bool  #: it would fit if the calls under way cost nothing: ask again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """An answer that was paid for."""
+
+    question: str  #: digest of who asked what at which step
+    sha256: str  #: of its bytes in the artifact store
+    request: str  #: the API's request id

@@ -42,6 +42,7 @@ def to_run(row: Row[Any]) -> Run:
         accept=Accept(row.accept),
         attempts=row.attempts,
         executors=None if row.executors is None else ExecutorKind(row.executors),
+        budget_micro_usd=row.budget_micro_usd,
         created_at=row.created_at,
     )
 

@@ -33,6 +33,7 @@ class Runs(Part):
         attempts: int,
         ops: Sequence[str],
         executors: ExecutorKind | None = None,
+        budget_micro_usd: int | None = None,
     ) -> Run:
         """Store a run with one QUEUED job an op, all or nothing. Raises UsageError for unusable ops."""
         names = tuple(dict.fromkeys(ops))
@@ -41,6 +42,8 @@ class Runs(Part):
             problems.append("no ops were given")
         if attempts < 1:
             problems.append(f"attempts must be at least 1, not {attempts}")
+        if budget_micro_usd is not None and budget_micro_usd < 0:
+            problems.append("a budget is not negative")
         if problems:
             raise UsageError("; ".join(problems))
         now = self._clock()
@@ -58,6 +61,7 @@ class Runs(Part):
                 accept=accept,
                 attempts=attempts,
                 executors=executors,
+                budget_micro_usd=budget_micro_usd,
                 created_at=now,
             )
             connection.execute(
@@ -70,6 +74,7 @@ class Runs(Part):
                     accept=accept.value,
                     attempts=attempts,
                     executors=None if executors is None else executors.value,
+                    budget_micro_usd=budget_micro_usd,
                     created_at=now,
                 )
             )

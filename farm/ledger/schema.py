@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 #: Raised when a table changes (not when one is added); a ledger of another version is refused, not guessed at.
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 # SQLite only counts up by itself in a column of type INTEGER.
@@ -36,6 +36,8 @@ runs = Table(
     Column("attempts", Integer, nullable=False),
     # Who performs the stages, whatever the recipe says.
     Column("executors", String),
+    # Most that its model calls may cost, millionths of a dollar; null: no limit of its own.
+    Column("budget_micro_usd", BigInteger),
     Column("created_at", Float, nullable=False),
 )
 
@@ -121,9 +123,13 @@ usage = Table(
     "usage",
     metadata,
     Column("request", String, primary_key=True),
+    Column("run", String, ForeignKey("runs.id"), nullable=False),
     Column("job", String, ForeignKey("jobs.id"), nullable=False),
+    Column("op", String, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("stage", String, nullable=False),
+    Column("visit", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
     Column("model", String, nullable=False),
     Column("at", Float, nullable=False),
     Column("input_tokens", Integer, nullable=False),
@@ -131,7 +137,46 @@ usage = Table(
     Column("cache_write_1h_tokens", Integer, nullable=False),
     Column("cache_read_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),
+    Column("cost_micro_usd", BigInteger, nullable=False),
+    Column("prices", String, nullable=False),
+    Column("whole", Boolean, nullable=False),
     Index("usage_job", "job"),
+    Index("usage_run", "run"),
+    Index("usage_at", "at"),
+)
+
+# What calls under way may cost at most; gone when they are settled, void when their time is over.
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("run", String, ForeignKey("runs.id"), nullable=False),
+    Column("job", String, ForeignKey("jobs.id"), nullable=False),
+    Column("micro_usd", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)
+
+# Who may ask the gateway in a job's name; only digests, so that a reader of the ledger learns no token.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("sha256", String, primary_key=True),
+    Column("job", String, ForeignKey("jobs.id"), nullable=False),
+    Column("issued_at", Float, nullable=False),
+    Column("revoked_at", Float),
+    Index("tokens_job", "job"),
+)
+
+# Answers that were paid for, by the digest of who asked what at which step.
+answers = Table(
+    "answers",
+    metadata,
+    Column("question", String, primary_key=True),
+    Column("job", String, ForeignKey("jobs.id"), nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("request", String, nullable=False),
+    Column("at", Float, nullable=False),
 )
 
 # What a job waits for, written with each question; a row that is late is nobody's.

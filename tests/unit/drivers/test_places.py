@@ -3,8 +3,9 @@ import stat
 
 import pytest
 
-from drivers.places import SOCKET_PATH_BYTES, places
+from drivers.places import places
 from farm.errors import ConfigurationError
+from workers.sockets import SOCKET_PATH_BYTES
 
 
 def test_a_short_state_folder_holds_its_own_socket(tmp_path):

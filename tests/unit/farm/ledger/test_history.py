@@ -1,7 +1,7 @@
 from farm.events import BoxEnded, BoxStarted, Landed, StageEnded
 from farm.gates import Basis, GateName, GateResult, Ruling
 from farm.job import JobState
-from farm.ledger import Change, Usage
+from farm.ledger import Change
 from farm.orders import Purpose
 from farm.pipeline.stage import ExecutorKind, Stage, Verdict
 
@@ -68,23 +68,3 @@ def test_what_the_first_step_keeps_belongs_to_the_attempt_it_starts(ledger, subm
     grant = ledger.acquire(job.id, "w", ttl_s=9)
     ledger.move(grant.job, JobState.PREPARING, Change(artifacts={"plan": "1" * 64}))
     assert ledger.artifacts(job.id) == ledger.artifacts(job.id, attempt=1) == {"plan": "1" * 64}
-
-
-def test_a_model_request_is_counted_once(ledger, submit):
-    (job,) = submit()
-    usage = Usage(
-        request="req_1",
-        job=job.id,
-        attempt=1,
-        stage=Stage.B,
-        model="m",
-        at=5.0,
-        input_tokens=1,
-        cache_write_5m_tokens=2,
-        cache_write_1h_tokens=3,
-        cache_read_tokens=4,
-        output_tokens=5,
-    )
-    ledger.add_usage(usage)
-    ledger.add_usage(usage)
-    assert ledger.usage(job.id) == (usage,)
