@@ -7,9 +7,11 @@ never imported. Boxes read the table with the standard library alone, hence no p
 """
 
 import importlib
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -58,11 +60,38 @@ StageProgram = Callable[[BoxOrder, BoxIO], Reply]
 
 @dataclass(frozen=True, kw_only=True)
 class Validator:
-    """A program of the box that checks one thing a stage should have done: 0 good, 1 not, 2 it could not tell."""
+    """A program of the box that judges what a stage left behind.
 
-    name: str  #: as in replies and records
+    It reads the box's places from the environment as the box's own program does (TILEFARM_ORDER, TILEFARM_WORK,
+    TILEFARM_OUT, TILEFARM_RECIPE, TILEFARM_TOOLCHAIN), ends with 0 (good), 1 (bad) or 2 (could not be run), and
+    its last line is the message.
+    """
+
+    name: str  #: as agents call it, and as in replies and records
     argv: tuple[str, ...]  #: run in the workspace, with the box's environment
     limit_s: float = 600.0  #: wall clock, seconds
+
+
+class Exit(IntEnum):
+    """How a validator ends."""
+
+    GOOD = 0  #: what it looked at is as it should be
+    BAD = 1  #: it is not; the lines before the message say where and what to do
+    NOT_RUN = 2  #: nothing is known: a tool or an earlier artifact is missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validated:
+    """What a validator found out."""
+
+    exit: Exit
+    message: str  #: one line; of a bad one `OWNER: sentence`, with the owner whose part it is
+    findings: tuple[Finding, ...] = ()
+
+
+def box_validator(name: str) -> Validator:
+    """The validator that is the conversion's own function `name`, run by the box's program for that."""
+    return Validator(name=name, argv=(sys.executable, "-P", "-m", "containers.box.validate", name))
 
 
 class Conversion(Protocol):
@@ -97,6 +126,9 @@ class Conversion(Protocol):
 
     def validators(self, stage: Stage) -> tuple[Validator, ...]:
         """What is run after an agent's reply, whatever the reply says; `Unvalidated` has none."""
+
+    def validate(self, name: str, order: BoxOrder, io: BoxIO) -> Validated:
+        """What the validator `name` says now. Raises UsageError for a name that it does not have."""
 
     def contradicted(self, stage: Stage, exits: tuple[ValidatorExit, ...]) -> Reply:
         """The reply that stands in place of a good one when not all of the stage's validators are green."""

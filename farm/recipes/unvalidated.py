@@ -1,9 +1,10 @@
 """What a conversion without validators or an output contract inherits."""
 
+from farm.errors import UsageError
 from farm.fault import Fault, Owner
 from farm.orders import BoxOrder, StageRecord
 from farm.pipeline.stage import Finding, Reply, Stage, ValidatorExit, Verdict
-from farm.recipes import BoxIO, Validator
+from farm.recipes import BoxIO, Validated, Validator
 
 #: Whose part a stage's own work is, where nothing says it better.
 OWN_PART = {
@@ -22,6 +23,10 @@ class Unvalidated:
     def validators(self, stage: Stage) -> tuple[Validator, ...]:
         """See Conversion."""
         return ()
+
+    def validate(self, name: str, order: BoxOrder, io: BoxIO) -> Validated:
+        """See Conversion."""
+        raise UsageError(f"no validator is called {name!r}: this conversion has none")
 
     def contradicted(self, stage: Stage, exits: tuple[ValidatorExit, ...]) -> Reply:
         """See Conversion."""

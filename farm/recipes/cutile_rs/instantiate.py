@@ -1,4 +1,4 @@
-"""One entry for one signature: its generics and arguments as `tilefarm-kc compile` wants them. Pure."""
+"""One entry for one signature: values of its generics, and arguments as `tilefarm-kc compile` wants them. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,17 +29,36 @@ def divisor(value: int) -> int:
     return min(MOST_DIVISOR, value & -value) if value else MOST_DIVISOR
 
 
-def request(entry: Entry, signature: Signature) -> dict[str, Any]:
-    """The `Wanted` record of the compile server. Raises NotInstantiable."""
+def generic_values(entry: Entry, signature: Signature) -> tuple[str, ...]:
+    """The values of the entry's generics, in order. Raises NotInstantiable."""
     args = {arg.name: arg for arg in signature.args}
-    return {
-        "id": signature.id,
-        "entry": entry.name,
-        "generics": [_generic(generic, args) for generic in entry.generics],
-        "args": {param.name: _argument(param, args) for param in entry.params},
-        "occupancy": signature.hints.get("occupancy"),
-        "num_ctas": signature.hints.get("num_ctas"),
-    }
+    return tuple(_generic(generic, args) for generic in entry.generics)
+
+
+def argument(param: EntryParam, signature: Signature) -> dict[str, Any]:
+    """The compile server's record of one runtime argument. Raises NotInstantiable."""
+    arg = next((arg for arg in signature.args if arg.name == param.source), None)
+    match param.role:
+        case ParamRole.POINTER if isinstance(arg, ArrayArg):
+            return {"kind": "pointer", "address": arg.address}
+        case ParamRole.TENSOR if isinstance(arg, ArrayArg):
+            return {
+                "kind": "tensor",
+                "address": arg.address,
+                "shape": list(arg.shape),
+                "strides": list(arg.strides),
+            }
+        case ParamRole.EXTENT if isinstance(arg, ArrayArg) and (param.axis or 0) < len(arg.shape):
+            return {"kind": "scalar", "value": arg.shape[param.axis or 0]}
+        case ParamRole.STRIDE if isinstance(arg, ArrayArg) and (param.axis or 0) < len(arg.shape):
+            return {"kind": "scalar", "value": arg.strides[param.axis or 0]}
+        case ParamRole.SCALAR if isinstance(arg, (ScalarArg, ConstantArg)):
+            whole = isinstance(arg.value, int) and not isinstance(arg.value, bool)
+            return {"kind": "scalar", "value": arg.value} if whole else {"kind": "opaque"}
+    axis = "" if param.axis is None else f" {param.axis}"
+    raise NotInstantiable(
+        f"signature {signature.id} of {signature.kernel} has no {param.role.value} {param.source}{axis}"
+    )
 
 
 def entry_for(entries: Sequence[Entry], signature: Signature) -> Entry | None:
@@ -101,28 +120,6 @@ def _quantity(arg: ArrayArg, quantity: Quantity | None, axis: int | None) -> int
             return arg.shape[axis or 0]
         case Quantity.STRIDE | Quantity.LONE_STRIDE:
             return arg.strides[axis or 0]
-
-
-def _argument(param: EntryParam, args: dict[str, Any]) -> dict[str, Any]:
-    arg = args.get(param.source)
-    match param.role:
-        case ParamRole.POINTER if isinstance(arg, ArrayArg):
-            return {"kind": "pointer", "address": arg.address}
-        case ParamRole.TENSOR if isinstance(arg, ArrayArg):
-            return {
-                "kind": "tensor",
-                "address": arg.address,
-                "shape": list(arg.shape),
-                "strides": list(arg.strides),
-            }
-        case ParamRole.EXTENT if isinstance(arg, ArrayArg):
-            return {"kind": "scalar", "value": arg.shape[param.axis or 0]}
-        case ParamRole.STRIDE if isinstance(arg, ArrayArg):
-            return {"kind": "scalar", "value": arg.strides[param.axis or 0]}
-        case ParamRole.SCALAR if isinstance(arg, (ScalarArg, ConstantArg)):
-            whole = isinstance(arg.value, int) and not isinstance(arg.value, bool)
-            return {"kind": "scalar", "value": arg.value} if whole else {"kind": "opaque"}
-    raise NotInstantiable(f"signature {signature_name(args)} has no {param.role.value} {param.source}")
 
 
 def signature_name(args: dict[str, Any]) -> str:

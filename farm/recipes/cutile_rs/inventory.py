@@ -10,7 +10,7 @@ from farm.layout import Layout, Package, find_package
 from farm.op import KernelSite, Op, Problem, TestSite
 from farm.recipes.cutile_rs.rows import count_rows, parametrizations, scope_of
 from farm.recipes.cutile_rs.syntax import Imports, Source, argument, read_source, string
-from farm.tree import Mode, Tree
+from farm.tree import Mode, Tree, tree_digest
 
 #: What the source language's kernel decorator is called in full.
 KERNEL = "cuda.tile.kernel"
@@ -114,6 +114,14 @@ def _unread_packages(tree: Tree, package: Package, path: str) -> Iterator[Proble
 def test_files(tree: Tree, package: Package, op: str) -> tuple[str, ...]:
     """The op's test files, by name."""
     return package.matches(tree, package.layout.tests, op)
+
+
+def own_digest(tree: Tree, layout: Layout, op: Op) -> str:
+    """Digest of what a patch for the op may hold and of its implementation's folder: names a candidate's state."""
+    package = find_package(tree, layout)
+    globs = (*layout.change_set, *layout.implementation)
+    own = {*package.matches(tree, globs, op.name), *test_files(tree, package, op.name)}
+    return tree_digest({path: tree[path] for path in own})
 
 
 def registrations(source: Source, backend: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.inventory import inventory
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS, analyse
 from farm.recipes.cutile_rs.stages.host import judged
-from farm.recipes.cutile_rs.stages.kernel import check_host_file, check_rule
+from farm.recipes.cutile_rs.stages.kc import check_host_file, check_rule
 from farm.recipes.cutile_rs.stages.proof import Proof, build_library, keep_library, prove
 from farm.recipes.cutile_rs.stages.tools import load, place, scratch_copy, tool_failed
 

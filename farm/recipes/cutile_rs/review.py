@@ -36,7 +36,7 @@ def _shared(tree: Tree, layout: Layout, op: Op, patch: Patch) -> Iterator[Violat
             continue
         if change.after is None:
             yield Violation(path=change.path, reason="it may not be deleted: other ops need it")
-        elif not _equal(change.path, change.after.data, expected[change.path]):
+        elif not means_the_same(change.path, change.after.data, expected[change.path]):
             yield Violation(
                 path=change.path, reason=f"it holds more than {_what(change.path, modules, registration)}"
             )
@@ -48,7 +48,7 @@ def _what(path: str, modules: str, registration: str) -> str:
     return "one more import for the op" if path == registration else "the target backend as one more parameter"
 
 
-def _equal(path: str, found: bytes, expected: bytes) -> bool:
+def means_the_same(path: str, found: bytes, expected: bytes) -> bool:
     """Whether two files mean the same: equal syntax trees, in Rust equal tokens with modules in any order."""
     if path.endswith(".py"):
         try:

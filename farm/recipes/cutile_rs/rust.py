@@ -79,9 +79,12 @@ _ENTRY = r"#\[\s*(?:\w+::)?entry\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:un
 
 def symbols(text: str) -> tuple[str, ...]:
     """Names of the device entries and of the exported C functions of a file, sorted."""
-    code = blank(text)
-    export = r"\bextern\s+fn\s+(\w+)"  # the ABI string is blank
-    return tuple(sorted({*re.findall(_ENTRY, code), *re.findall(export, code)}))
+    return tuple(sorted({*entries(text), *exports(text)}))
+
+
+def exports(text: str) -> tuple[str, ...]:
+    """Names of the C functions that a file defines, sorted."""
+    return tuple(sorted(set(re.findall(r"\bextern\s+fn\s+(\w+)", blank(text)))))  # the ABI string is blank
 
 
 def entries(text: str) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from farm.bundle import OpNames
 from farm.changeset import Violation, check
-from farm.errors import RepositoryError, Unsupported
+from farm.errors import RepositoryError, Unsupported, UsageError
 from farm.gates import GateReport
 from farm.hiding import Bare
 from farm.op import Op
-from farm.orders import BoxOrder, BuildReport
+from farm.orders import BoxOrder, BuildReport, StageRecord
 from farm.patch import Patch
-from farm.pipeline.stage import Stage
-from farm.recipes import BoxIO, StageProgram
+from farm.pipeline.stage import Finding, Stage
+from farm.recipes import BoxIO, StageProgram, Validated, Validator, box_validator
 from farm.recipes.plain_copy import judge as gate
 from farm.recipes.plain_copy import stages
 from farm.recipes.plain_copy.layout import SUFFIX, Layout
@@ -62,6 +62,21 @@ class PlainCopy(Unvalidated):
                 return stages.verify
             case Stage.C | Stage.F:
                 return None
+
+    def validators(self, stage: Stage) -> tuple[Validator, ...]:
+        """See Conversion."""
+        return (box_validator(stages.COPY),) if stage in (Stage.B, Stage.D) else ()
+
+    def validate(self, name: str, order: BoxOrder, io: BoxIO) -> Validated:
+        """See Conversion."""
+        if name != stages.COPY:
+            raise UsageError(f"no validator is called {name!r}: {stages.COPY}")
+        return stages.copied(order, io, self._layout)
+
+    def contract(self, order: BoxOrder, io: BoxIO, records: tuple[StageRecord, ...]) -> tuple[Finding, ...]:
+        """See Conversion."""
+        found = stages.copied(order, io, self._layout)
+        return found.findings
 
     def judge(self, order: BoxOrder, io: BoxIO) -> GateReport:
         """See Conversion."""

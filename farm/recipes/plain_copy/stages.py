@@ -4,12 +4,14 @@ import json
 
 from farm.fault import Fault, Owner
 from farm.orders import BoxOrder
-from farm.pipeline.stage import Reply, Verdict
-from farm.recipes import BoxIO
+from farm.pipeline.stage import Finding, Reply, Verdict
+from farm.recipes import BoxIO, Exit, Validated
 from farm.recipes.plain_copy.layout import Layout
 from farm.tree import sha256
 
 ANALYSIS = "analysis.json"
+#: Name of the one validator.
+COPY = "copy"
 
 
 def read(order: BoxOrder, io: BoxIO, layout: Layout) -> Reply:
@@ -35,6 +37,23 @@ def compare(order: BoxOrder, io: BoxIO, layout: Layout) -> Reply:
         return _good(Verdict.ALL_PASS, "the copy has the text's bytes")
     summary = f"the copy's sha256 is {found}, the text's was {analysis['sha256']}"
     return Reply(verdict=Verdict.FAIL, owner=Owner.HOST, fault=Fault.AGENT, fail_class=None, summary=summary)
+
+
+def copied(order: BoxOrder, io: BoxIO, layout: Layout) -> Validated:
+    """The validator: the copy is there and has the text's bytes."""
+    copy = io.workspace / layout.copy(order.op)
+    if not copy.is_file():
+        return _bad(layout.copy(order.op), "it is not there")
+    if copy.read_bytes() != (io.workspace / layout.text(order.op)).read_bytes():
+        return _bad(layout.copy(order.op), "it has other bytes than the text")
+    return Validated(exit=Exit.GOOD, message="the copy has the text's bytes")
+
+
+def _bad(file: str, what: str) -> Validated:
+    found = Finding(
+        file=file, line=None, column=None, construct=None, message=what, advice="copy the text byte for byte"
+    )
+    return Validated(exit=Exit.BAD, message=f"host: {file}: {what}", findings=(found,))
 
 
 def verify(order: BoxOrder, io: BoxIO) -> Reply:

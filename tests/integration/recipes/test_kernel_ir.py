@@ -8,7 +8,8 @@ import pytest
 
 from containers.toolchain import Toolchain
 from farm.analysis import Analysis, Arg, ArrayArg, ConstantArg, KernelSource, ScalarArg, Signature
-from farm.recipes.cutile_rs.instantiate import entry_for, request
+from farm.recipes.cutile_rs.instances import request
+from farm.recipes.cutile_rs.instantiate import entry_for
 from farm.recipes.cutile_rs.kernel import translate
 from farm.tileir import compare, parse
 

@@ -1,21 +1,42 @@
 """Stage D: write the host code, build, run the rows on the stand-in driver, compare."""
 
+from dataclasses import dataclass
+
 from farm.analysis import Analysis
+from farm.elf import exported_functions
 from farm.fault import Fault, Owner
+from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout
 from farm.op import Op
 from farm.orders import BoxOrder
 from farm.pipeline.stage import Finding, Reply, Verdict
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.host import write_host
+from farm.recipes.cutile_rs.inventory import own_digest
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
 from farm.recipes.cutile_rs.stages.kernel import PLAN
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
 from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, place, save, tool_failed, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import uncollected
+from farm.tree import sha256
 
 PROOF = "proof.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofReport:
+    """proof.json: the correctness report of a candidate, as far as no GPU allows."""
+
+    candidate: str  #: `own_digest` of the tree that was proven
+    library_sha256: str  #: of the library that was built from it; empty: none was
+    exports: tuple[str, ...]  #: functions that the library exports
+    rows: tuple[RowProof, ...]
+    signatures: tuple[SignatureProof, ...]
+    undecided: tuple[str, ...]  #: rows about which only a GPU can say something
+    verdict: Verdict  #: what it comes to
+    summary: str  #: one sentence
+    schema: int = 1
 
 
 def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
@@ -34,9 +55,25 @@ def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply
             path = io.workspace / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
+    return prove_host(order, io, layout, op, analysis)
+
+
+def prove_host(order: BoxOrder, io: BoxIO, layout: Layout, op: Op, analysis: Analysis) -> Reply:
+    """Build and prove the host code that is in the workspace, whoever wrote it; leaves proof.json."""
     proof = prove(order, io, layout, analysis, io.out, "host")
-    save(io, PROOF, (proof.rows, proof.signatures))
-    return judged(proof)
+    reply = judged(proof)
+    report = ProofReport(
+        candidate=own_digest(workspace_tree(io), layout, op),
+        library_sha256="" if proof.library is None else sha256(proof.library),
+        exports=() if proof.library is None else exported_functions(proof.library),
+        rows=proof.rows,
+        signatures=proof.signatures,
+        undecided=proof.undecided,
+        verdict=reply.verdict,
+        summary=reply.summary,
+    )
+    save(io, PROOF, report)
+    return reply
 
 
 def judged(proof: Proof) -> Reply:

@@ -4,7 +4,7 @@ Stage D and the gate both call `prove`; they differ in what they do with the ans
 """
 
 import lzma
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from farm import crate
@@ -36,6 +36,7 @@ class Proof:
     undecided: tuple[str, ...] = ()  #: rows that a trace can say nothing about, each with its reason
     build: crate.Build | None = None  #: set when the crate did not build
     failed: ProcessResult | None = None  #: set when the recording itself failed
+    library: bytes | None = None  #: what was built
 
     @property
     def same(self) -> bool:
@@ -92,12 +93,13 @@ def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, refere
     io.log(f"built in {built.seconds:.1f} s: {built.library}")
     if order.purpose is Purpose.GATE:
         keep_library(io, built.library)
+    library = built.library.read_bytes()
     out = io.out / "candidate"
     rows = trace_candidate(order, io, copy, analysis.tests, out, built.library)
     if isinstance(rows, ProcessResult):
-        return Proof(failed=rows)
+        return Proof(failed=rows, library=library)
     save(io, CANDIDATE, rows)
-    return compare_all(analysis, rows, reference, out, order.gpu)
+    return replace(compare_all(analysis, rows, reference, out, order.gpu), library=library)
 
 
 def build_library(io: BoxIO, layout: Layout, copy: Path) -> crate.Build:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,8 +52,8 @@ def load(path: Path, kind: type[T]) -> T:
 
 
 def scratch_copy(io: BoxIO, name: str) -> Path:
-    """A copy of the workspace under /tmp: what building leaves behind must not become part of the patch."""
-    copy = Path("/tmp") / f"tilefarm-{name}"
+    """A copy of the workspace among temporary files: what building leaves must not become part of the patch."""
+    copy = Path(tempfile.gettempdir()) / f"tilefarm-{name}"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(io.workspace, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     return copy

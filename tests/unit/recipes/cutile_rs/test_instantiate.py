@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from farm.analysis import ArrayArg, ConstantArg, ScalarArg, Signature
-from farm.recipes.cutile_rs.instantiate import NotInstantiable, divisor, entry_for, request
+from farm.recipes.cutile_rs.instances import request
+from farm.recipes.cutile_rs.instantiate import NotInstantiable, divisor, entry_for
 from farm.recipes.cutile_rs.plan import Entry, EntryGeneric, EntryParam, GenericRole, ParamRole, Quantity
 
 X = ArrayArg(name="x", dtype="f16", shape=(4, 48), strides=(96, 1), address=32)
