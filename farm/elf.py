@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-_SECTIONS_AT, _SECTION_COUNT_AT = 0x28, 0x3A
+_SECTIONS_AT, _SECTION_COUNT_AT = 0x28, 0x3C
 _DYNSYM = 11
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -15,12 +15,14 @@ from farm.orders import StageRecord
 from farm.pipeline.stage import ExecutorKind, Finding, Stage, Verdict
 from farm.recipes import Exit, Validated
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
-from farm.recipes.cutile_rs.stages.compiling import GENERATED, IR_REPORT
+from farm.recipes.cutile_rs.stages.compare import IR_DIAGNOSIS
+from farm.recipes.cutile_rs.stages.compiling import GENERATED
 from farm.recipes.cutile_rs.stages.host import PROOF, ProofReport
 from farm.recipes.cutile_rs.stages.performance import REPORT, SIDES, Performance, side_file, side_problem
 from farm.recipes.cutile_rs.stages.tools import load, workspace_tree
 from farm.recipes.cutile_rs.validators.analysis import analysis
 from farm.recipes.cutile_rs.validators.case import Case
+from farm.recipes.cutile_rs.validators.diagnosis import ir_diagnosis
 from farm.recipes.cutile_rs.validators.host import symbol
 from farm.recipes.cutile_rs.validators.performance import performance
 from farm.recipes.cutile_rs.validators.registration import registration
@@ -61,8 +63,8 @@ def contract(case: Case, records: Sequence[StageRecord]) -> tuple[Item, ...]:
     ran = {record.stage: record for record in records}
     items = [*_files(case, workspace_tree(case.io)), *_artifacts(case)]
     if Stage.C in ran:
-        problem = None if (case.io.out / IR_REPORT).is_file() else "it is not there"
-        items.append(Item(name="IR report", path=OUT + IR_REPORT, stage=Stage.C, problem=problem))
+        problem = _problem(ir_diagnosis(case))
+        items.append(Item(name="IR report", path=OUT + IR_DIAGNOSIS, stage=Stage.C, problem=problem))
     items += [
         _report(case, PROOF, "correctness report", Stage.D, ran),
         _report(case, REPORT, "performance report", Stage.E, ran),

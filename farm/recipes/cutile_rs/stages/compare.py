@@ -7,22 +7,28 @@ from farm.pipeline.stage import Reply, Verdict
 from farm.recipes import BoxIO
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, compare_all
-from farm.recipes.cutile_rs.stages.tools import blocked, finding, load
+from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, save
+
+IR_DIAGNOSIS = "ir-diagnosis.json"
+_ADVICE = "make kernel.rs do there what the source does: the first place where the two part is the cause"
 
 
 def compare_ir(order: BoxOrder, io: BoxIO) -> Reply:
     """PASS when every launched module's Tile IR is the reference's, so that the kernel is not at fault."""
     if not (io.out / CANDIDATE).exists():
         message = "the candidate was never recorded, so there is no Tile IR to compare"
-        return blocked(Verdict.BLOCKED, Owner.KERNEL, Fault.KERNEL, (finding(message),), message)
+        found = (finding(message, "D has to build and record before C can say anything"),)
+        save(io, IR_DIAGNOSIS, found)
+        return blocked(Verdict.BLOCKED, Owner.KERNEL, Fault.KERNEL, found, message)
     analysis = load(io.out / ANALYSIS, Analysis)
     rows = load(io.out / CANDIDATE, tuple[CandidateRow, ...])
     proof = compare_all(analysis, rows, io.out, io.out / "candidate", order.gpu)
     wrong = tuple(
-        finding(f"{item.kernel}, signature {item.signature}: {item.difference}")
+        finding(f"{item.kernel}, signature {item.signature}: {item.difference}", _ADVICE)
         for item in proof.signatures
         if item.entry is not None and not item.same
     )
+    save(io, IR_DIAGNOSIS, wrong)
     if wrong:
         return blocked(
             Verdict.FAIL_FIXABLE, Owner.KERNEL, Fault.KERNEL, wrong, f"Tile IR differs: {wrong[0].message}"
@@ -32,5 +38,6 @@ def compare_ir(order: BoxOrder, io: BoxIO) -> Reply:
         owner=None,
         fault=None,
         fail_class=None,
+        artifacts=(IR_DIAGNOSIS,),
         summary=f"the Tile IR of {len(proof.signatures)} signatures is the reference's",
     )

@@ -17,6 +17,7 @@ from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
 from farm.recipes.cutile_rs.stages.kernel import PLAN
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
+from farm.recipes.cutile_rs.stages.rustfmt import lay_out
 from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, place, save, tool_failed, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import uncollected
 from farm.tree import sha256
@@ -55,6 +56,7 @@ def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply
             path = io.workspace / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
+        lay_out(io, [name for name in written.files if name.endswith("/ffi.rs")])
     return prove_host(order, io, layout, op, analysis)
 
 

@@ -10,6 +10,7 @@ from farm.pipeline.stage import Stage
 from farm.recipes import Validated
 from farm.recipes.cutile_rs.validators.analysis import analysis
 from farm.recipes.cutile_rs.validators.case import Case
+from farm.recipes.cutile_rs.validators.diagnosis import ir_diagnosis, performance_diagnosis
 from farm.recipes.cutile_rs.validators.host import host, symbol
 from farm.recipes.cutile_rs.validators.kernel import entry, kernel
 from farm.recipes.cutile_rs.validators.lint import lint
@@ -26,19 +27,21 @@ VALIDATORS: Mapping[str, Callable[[Case], Validated]] = {
     "entry": entry,
     "kernel": kernel,
     "generated-ir": generated_ir,
+    "ir-diagnosis": ir_diagnosis,
     "host": host,
     "symbol": symbol,
     "registration": registration,
     "lint": lint,
     "performance": performance,
+    "performance-diagnosis": performance_diagnosis,
 }
 
 #: Which of them judge a stage, in the order in which they run: later ones read what earlier ones write.
 OF_STAGE: Mapping[Stage, tuple[str, ...]] = {
     Stage.A: ("preflight", "analysis", "reference-ir"),
     Stage.B: ("entry", "kernel", "generated-ir", "lint"),
-    Stage.C: ("reference-ir", "generated-ir"),
+    Stage.C: ("reference-ir", "generated-ir", "ir-diagnosis"),
     Stage.D: ("registration", "lint", "entry", "kernel", "host", "symbol"),
     Stage.E: ("performance",),
-    Stage.F: ("performance",),
+    Stage.F: ("performance", "performance-diagnosis"),
 }

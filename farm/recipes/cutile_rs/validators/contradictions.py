@@ -21,6 +21,7 @@ VERDICTS: Mapping[tuple[Stage, str], tuple[Verdict, Owner]] = {
     (Stage.B, "lint"): (Verdict.FAIL_FIXABLE, Owner.KERNEL),
     (Stage.C, "reference-ir"): (Verdict.BLOCKED, Owner.ENV),
     (Stage.C, "generated-ir"): (Verdict.BLOCKED, Owner.KERNEL),
+    (Stage.C, "ir-diagnosis"): (Verdict.BLOCKED, Owner.ENV),
     (Stage.D, "registration"): (Verdict.FAIL, Owner.HOST),
     (Stage.D, "lint"): (Verdict.FAIL, Owner.HOST),
     (Stage.D, "entry"): (Verdict.FAIL, Owner.KERNEL),
@@ -29,6 +30,7 @@ VERDICTS: Mapping[tuple[Stage, str], tuple[Verdict, Owner]] = {
     (Stage.D, "symbol"): (Verdict.FAIL, Owner.HOST),
     (Stage.E, "performance"): (Verdict.BLOCKED, Owner.ENV),
     (Stage.F, "performance"): (Verdict.BLOCKED, Owner.ENV),
+    (Stage.F, "performance-diagnosis"): (Verdict.BLOCKED, Owner.ENV),
 }
 
 
