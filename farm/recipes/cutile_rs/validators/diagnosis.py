@@ -8,7 +8,7 @@ from farm.recipes.cutile_rs.stages.tools import load
 from farm.recipes.cutile_rs.validators.case import Case, bad, good, wrong
 
 PERFORMANCE_DIAGNOSIS = "performance-diagnosis.json"
-_FORM = 'write a JSON list of {"file", "line", "column", "construct", "message", "advice"}, null where there is no place'
+_FORM = 'write a JSON list of {"file", "line", "column", "construct", "message", "advice"}, null for no place'
 
 
 def ir_diagnosis(case: Case) -> Validated:
