@@ -31,6 +31,8 @@ class Instance:
     #: parameter of the entry to where its value comes from: `pointer x`, `tensor x`, `extent x 0`, `stride x 1`,
     #: `scalar eps`, with the names of the Python kernel's parameters
     args: dict[str, str]
+    #: why the Tile IR has to be another than the reference's; empty: it is the reference's
+    differs: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,11 @@ def by_signature(instances: Instances, analysis: Analysis) -> dict[str, Instance
         if signature.id not in found:
             raise NotInstantiable(f"{INSTANCES}: signature {signature.id} of {signature.kernel} has no instance")
     return found
+
+
+def declared(instances: Instances) -> dict[str, str]:
+    """The signatures whose Tile IR is said to differ on purpose, each with why."""
+    return {item.signature: item.differs.strip() for item in instances.instances if item.differs.strip()}
 
 
 def _spelled(param: EntryParam) -> str:

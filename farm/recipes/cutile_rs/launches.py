@@ -26,8 +26,9 @@ from farm.recipes.cutile_rs.steps import Steps
 from farm.recipes.cutile_rs.storages import Correspondence
 
 #: (signature id, sha256 of the candidate's module) -> for each candidate parameter the index of the
-#: reference parameter it plays, or None when it is unused. A pair whose IR differs is absent.
-Parameters = Mapping[tuple[str, str], Sequence[int | None]]
+#: reference parameter it plays, or None when it is unused. A pair whose IR differs is absent, or maps to
+#: None where it is declared to differ: then nobody knows what the parameters are, and the grid alone is compared.
+Parameters = Mapping[tuple[str, str], Sequence[int | None] | None]
 
 _FORMATS = {"f64": "<d", "f32": "<f", "f16": "<e"}
 _MASK32 = (1 << 32) - 1
@@ -134,14 +135,17 @@ def first_divergence(
 def _launch_difference(
     reference: Launch, candidate: CandidateLaunch, parameters: Parameters, storages: Correspondence
 ) -> str | None:
-    roles = parameters.get((reference.signature, candidate.sha256))
-    if roles is None:
+    key = (reference.signature, candidate.sha256)
+    if key not in parameters:
         return _other_ir(reference, candidate, parameters)
     if reference.grid != candidate.grid:
         return f"the grid is {_grid(reference.grid)}, the candidate's {_grid(candidate.grid)}"
     table = next((arg for arg in reference.args if isinstance(arg, ArrayArg) and arg.name.endswith("]")), None)
     if table is not None:
         return f"{table.name} is in a list of arrays, which the candidate cannot be compared on"
+    roles = parameters[key]
+    if roles is None:
+        return None
     known = quantities(reference.args)
     if len(roles) != len(candidate.params):
         return f"the entry has {len(roles)} parameters, the candidate passes {len(candidate.params)}"
@@ -169,7 +173,9 @@ def _value_difference(known: Sequence[Quantity], role: int, value: int, storages
 
 
 def _other_ir(reference: Launch, candidate: CandidateLaunch, parameters: Parameters) -> str:
-    others = sorted(signature for signature, digest in parameters if digest == candidate.sha256)
+    others = sorted(
+        signature for (signature, digest), roles in parameters.items() if digest == candidate.sha256 and roles
+    )
     dtypes = ", ".join(f"{arg.name} {arg.dtype}" for arg in reference.args if isinstance(arg, ArrayArg))
     needed = f"signature {reference.signature} ({dtypes})"
     if others:

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.toolchain
 PACKAGE = "work/src/minigym/ops/cutile_rs"
 KERNEL, FFI = f"{PACKAGE}/relu_kernel/kernel.rs", f"{PACKAGE}/relu_kernel/ffi.rs"
 GOOD = (
-    *("preflight", "analysis", "reference-ir", "entry", "kernel", "generated-ir", "registration", "lint"),
-    *("symbol", "performance", "contract"),
+    *("preflight", "analysis", "reference-ir", "entry", "compiles", "kernel", "generated-ir"),
+    *("registration", "lint", "symbol", "performance", "contract"),
 )
 
 
@@ -82,6 +82,20 @@ def no_rust(box: Folders) -> None:
 def other_arithmetic(box: Folders) -> None:
     """Reads another block than the source: compiles, and is wrong."""
     box.edit(KERNEL, "get_tile_block_id().0", "get_tile_block_id().1")
+
+
+def declared(box: Folders) -> None:
+    """The same, and instances.json says that it is meant."""
+    other_arithmetic(box)
+    declare(box)
+
+
+def declare(box: Folders) -> None:
+    file = box.out / "instances.json"
+    table = json.loads(file.read_text(encoding="utf-8"))
+    for instance in table["instances"]:
+        instance["differs"] = "blocks are counted along the second axis"
+    file.write_text(json.dumps(table), encoding="utf-8")
 
 
 def no_instance(box: Folders) -> None:
@@ -151,6 +165,11 @@ BAD: tuple[tuple[str, Callable[[Folders], None], int, str], ...] = (
     ("reference-ir", other_bytecode, 1, "another sha256"),
     ("entry", mutable_output, 1, "kernel: src/minigym/ops/cutile_rs/relu_kernel/kernel.rs:"),
     ("entry", no_kernel, 1, "kernel: there is no src/minigym"),
+    ("compiles", no_rust, 1, "kernel: does not compile: src/minigym/ops/cutile_rs/relu_kernel/kernel.rs:"),
+    ("compiles", other_arithmetic, 0, "differ from the reference's Tile IR, 0 of them as declared"),
+    ("compiles", declared, 0, "as declared"),
+    ("compiles", no_instance, 1, "has no instance"),
+    ("kernel", declared, 0, "as declared"),
     ("kernel", no_rust, 1, "kernel: does not compile: src/minigym/ops/cutile_rs/relu_kernel/kernel.rs:"),
     ("kernel", other_arithmetic, 1, "signatures differ"),
     ("kernel", no_instance, 1, "has no instance"),
@@ -210,3 +229,17 @@ def test_host_code_with_another_grid_is_the_hosts_fault_and_an_error_in_the_kern
     said = changed.validate("host")
     assert said.code == 1
     assert said.message.startswith("kernel: the crate does not build")
+
+
+def test_other_tile_ir_is_the_kernels_until_it_is_declared_and_a_gpu_is_waited_for(changed: Folders) -> None:
+    other_arithmetic(changed)
+    said = changed.validate("host")
+    assert said.code == 1
+    assert said.message.startswith("kernel: Tile IR differs")
+    declare(changed)
+    assert changed.validate("compiles").code == 0  # leaves the texts that launches are held against
+    said = changed.validate("host")
+    assert said.code == 0, (*said.lines, said.message)
+    assert "cannot be decided without a GPU" in said.message
+    proof = json.loads((changed.out / "proof.json").read_text(encoding="utf-8"))
+    assert proof["verdict"] == "DEFERRED"

@@ -15,6 +15,7 @@ from farm.recipes.cutile_rs.host import write_host
 from farm.recipes.cutile_rs.inventory import own_digest
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
+from farm.recipes.cutile_rs.stages.compiling import declared_differences
 from farm.recipes.cutile_rs.stages.kernel import PLAN
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
 from farm.recipes.cutile_rs.stages.rustfmt import lay_out
@@ -62,7 +63,7 @@ def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply
 
 def prove_host(order: BoxOrder, io: BoxIO, layout: Layout, op: Op, analysis: Analysis) -> Reply:
     """Build and prove the host code that is in the workspace, whoever wrote it; leaves proof.json."""
-    proof = prove(order, io, layout, analysis, io.out, "host")
+    proof = prove(order, io, layout, analysis, io.out, "host", declared_differences(io))
     reply = judged(proof)
     report = ProofReport(
         candidate=own_digest(workspace_tree(io), layout, op),
@@ -90,14 +91,16 @@ def judged(proof: Proof) -> Reply:
         )
     if proof.failed is not None:
         return _not_recorded(proof.failed)
-    wrong = [s for s in proof.signatures if s.entry is not None and not s.same]
+    wrong = [
+        s for s in proof.signatures if s.entry is not None and not s.same and s.signature not in proof.differs
+    ]
     if wrong:
         found = tuple(finding(f"{s.kernel}, signature {s.signature}: {s.difference}") for s in wrong[:20])
         return blocked(Verdict.FAIL, Owner.KERNEL, Fault.KERNEL, found, f"Tile IR differs: {found[0].message}")
     messages = [
         *(f"row {row.key}: {row.difference}" for row in proof.rows if not row.same),
         *proof.broken,
-        *(f"signature {s.signature}: {s.difference}" for s in proof.signatures if not s.same),
+        *(f"signature {s.signature}: {s.difference}" for s in proof.signatures if not s.same and s.entry is None),
     ]
     wrong_ones = [message for message in messages if message not in proof.undecided]
     if wrong_ones or not proof.rows:

@@ -4,8 +4,10 @@ Stage D and the gate both call `prove`; they differ in what they do with the ans
 """
 
 import lzma
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from farm import crate
 from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, Row, RowStatus, Signature
@@ -14,7 +16,9 @@ from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
 from farm.orders import LIBRARY, BoxOrder, Purpose
 from farm.recipes import BoxIO, ProcessResult
+from farm.recipes.cutile_rs.instances import INSTANCES
 from farm.recipes.cutile_rs.launches import compare_rows
+from farm.recipes.cutile_rs.stages.compiling import GENERATED
 from farm.recipes.cutile_rs.stages.tools import save, scratch_copy, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import trace_candidate
 from farm.tileir import Comparison, compare, parse
@@ -22,6 +26,7 @@ from farm.tileir import Comparison, compare, parse
 CANDIDATE = "candidate.json"
 #: Of xz: a second for a library of 10 MB, which becomes a third.
 LIBRARY_PRESET = 3
+NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,7 @@ class Proof:
     build: crate.Build | None = None  #: set when the crate did not build
     failed: ProcessResult | None = None  #: set when the recording itself failed
     library: bytes | None = None  #: what was built
+    differs: frozenset[str] = frozenset()  #: signatures whose Tile IR differs, as it is declared to
 
     @property
     def same(self) -> bool:
@@ -62,19 +68,19 @@ class _Comparisons:
     gpu: str
     known: dict[tuple[str, str], Comparison | str] = field(default_factory=dict)
 
-    def get(self, signature: Signature, module: str, sha256: str) -> Comparison | str:
-        """The comparison, or why there is none."""
+    def get(self, signature: Signature, module: str, sha256: str, text: str) -> Comparison | str:
+        """The comparison of a launched module with the reference's `text`, or why there is none."""
         key = (signature.id, sha256)
         if key not in self.known:
             try:
-                left = parse((self.reference / signature.ir).read_text(encoding="utf-8"))
+                left = parse((self.reference / text).read_text(encoding="utf-8"))
                 right = parse((self.candidate / module).read_text(encoding="utf-8"))
                 self.known[key] = compare(left, right, gpu=self.gpu)
             except (TileIRError, OSError) as error:
                 self.known[key] = str(error)
         return self.known[key]
 
-    def parameters(self) -> dict[tuple[str, str], tuple[int | None, ...]]:
+    def parameters(self) -> dict[tuple[str, str], tuple[int | None, ...] | None]:
         """What `compare_rows` wants: the parameter mapping of every pair that is the same."""
         return {
             key: found.parameters
@@ -83,8 +89,19 @@ class _Comparisons:
         }
 
 
-def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, reference: Path, name: str) -> Proof:
-    """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to."""
+def prove(
+    order: BoxOrder,
+    io: BoxIO,
+    layout: Layout,
+    analysis: Analysis,
+    reference: Path,
+    name: str,
+    declared: Mapping[str, str] = NONE_DECLARED,
+) -> Proof:
+    """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to.
+
+    `declared` has the signatures whose Tile IR is said to differ, with why; a gate believes nobody and has none.
+    """
     (io.out / CANDIDATE).unlink(missing_ok=True)  # an earlier visit's says nothing about this one
     copy = scratch_copy(io, name)
     built = build_library(io, layout, copy)
@@ -99,7 +116,7 @@ def prove(order: BoxOrder, io: BoxIO, layout: Layout, analysis: Analysis, refere
     if isinstance(rows, ProcessResult):
         return Proof(failed=rows, library=library)
     save(io, CANDIDATE, rows)
-    return replace(compare_all(analysis, rows, reference, out, order.gpu), library=library)
+    return replace(compare_all(analysis, rows, reference, out, order.gpu, declared), library=library)
 
 
 def build_library(io: BoxIO, layout: Layout, copy: Path) -> crate.Build:
@@ -114,13 +131,25 @@ def keep_library(io: BoxIO, library: Path) -> None:
 
 
 def compare_all(
-    analysis: Analysis, rows: tuple[CandidateRow, ...], reference: Path, candidate: Path, gpu: str
+    analysis: Analysis,
+    rows: tuple[CandidateRow, ...],
+    reference: Path,
+    candidate: Path,
+    gpu: str,
+    declared: Mapping[str, str] = NONE_DECLARED,
 ) -> Proof:
-    """Compare every traced row's launches and every signature's Tile IR."""
+    """Compare every traced row's launches and every signature's Tile IR.
+
+    What is launched for a signature that is declared to differ must be what kernel.rs was compiled to for it
+    (ir/generated); its arguments cannot be compared, so its rows are left to a GPU.
+    """
+    generated = _Comparisons(reference=reference, candidate=candidate, gpu=gpu)
     comparisons = _Comparisons(reference=reference, candidate=candidate, gpu=gpu)
     signatures = {signature.id: signature for signature in analysis.signatures}
     by_key = {row.key: row for row in rows}
     seen: dict[str, SignatureProof] = {}
+    known_differences: set[tuple[str, str]] = set()
+    wrong: set[str] = set()
     broken = []
     for row in analysis.rows:
         mate = by_key.get(row.key)
@@ -131,13 +160,31 @@ def compare_all(
             continue
         for launch, made in zip(row.launches, mate.launches, strict=False):
             signature = signatures[launch.signature]
-            result = _signature_proof(signature, made.entry, comparisons.get(signature, made.ir, made.sha256))
-            if signature.id not in seen or not result.same:
+            found = comparisons.get(signature, made.ir, made.sha256, signature.ir)
+            result = _signature_proof(signature, made.entry, found)
+            if not result.same and signature.id in declared:
+                mine = generated.get(signature, made.ir, made.sha256, f"{GENERATED}/{signature.id}.mlir")
+                if isinstance(mine, Comparison) and mine.same:
+                    known_differences.add((signature.id, made.sha256))
+                else:
+                    result = replace(result, difference=_otherwise(made.entry, mine))
+            if not result.same and (signature.id, made.sha256) not in known_differences:
+                wrong.add(signature.id)
+                seen[signature.id] = result
+            elif signature.id not in seen or (not result.same and signature.id not in wrong):
                 seen[signature.id] = result
     unlaunched = tuple(_never_launched(s) for s in analysis.signatures if s.id not in seen)
-    compared = compare_rows(analysis.rows, rows, comparisons.parameters())
+    unknown: dict[tuple[str, str], tuple[int | None, ...] | None] = dict.fromkeys(known_differences)
+    compared = compare_rows(analysis.rows, rows, comparisons.parameters() | unknown)
     known = {row.key: row for row in analysis.rows}
-    doubts = {row.key: doubt for row in rows if (doubt := _doubt(known.get(row.key), row)) is not None}
+    doubts = {
+        row.key: doubt
+        for row in rows
+        if (
+            doubt := _doubt(known.get(row.key), row)
+            or _differs(known.get(row.key), row, known_differences, declared)
+        )
+    }
     return Proof(
         rows=tuple(
             RowProof(
@@ -153,6 +200,7 @@ def compare_all(
         skipped=sum(row.status is RowStatus.SKIPPED for row in analysis.rows),
         broken=tuple(broken),
         undecided=tuple(f"row {key}: {doubt}" for key, doubt in sorted(doubts.items())),
+        differs=frozenset(signature for signature, _ in known_differences) - wrong,
     )
 
 
@@ -171,6 +219,22 @@ def _doubt(row: Row | None, mate: CandidateRow) -> str | None:
         if any(step.what == BRANCH for step in steps):
             return f"the {side}'s host code decides on a tensor's value, and a trace follows one way alone"
     return None
+
+
+def _differs(
+    row: Row | None, mate: CandidateRow, differences: Set[tuple[str, str]], declared: Mapping[str, str]
+) -> str | None:
+    """Why a row with a launch whose Tile IR differs as declared is left to a GPU."""
+    launches = zip(() if row is None else row.launches, mate.launches, strict=False)
+    for launch, made in launches:
+        if (launch.signature, made.sha256) in differences:
+            return f"the Tile IR of {made.entry} differs as declared: {declared[launch.signature]}"
+    return None
+
+
+def _otherwise(entry: str, found: Comparison | str) -> str:
+    why = found if isinstance(found, str) else found.difference
+    return f"{entry} was launched otherwise than {INSTANCES} has it compiled: {why}"
 
 
 def _absence(mate: CandidateRow | None) -> str:

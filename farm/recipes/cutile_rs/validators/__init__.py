@@ -12,7 +12,7 @@ from farm.recipes.cutile_rs.validators.analysis import analysis
 from farm.recipes.cutile_rs.validators.case import Case
 from farm.recipes.cutile_rs.validators.diagnosis import ir_diagnosis, performance_diagnosis
 from farm.recipes.cutile_rs.validators.host import host, symbol
-from farm.recipes.cutile_rs.validators.kernel import entry, kernel
+from farm.recipes.cutile_rs.validators.kernel import compiles, entry, kernel
 from farm.recipes.cutile_rs.validators.lint import lint
 from farm.recipes.cutile_rs.validators.performance import performance
 from farm.recipes.cutile_rs.validators.preflight import preflight
@@ -25,6 +25,7 @@ VALIDATORS: Mapping[str, Callable[[Case], Validated]] = {
     "analysis": analysis,
     "reference-ir": reference_ir,
     "entry": entry,
+    "compiles": compiles,
     "kernel": kernel,
     "generated-ir": generated_ir,
     "ir-diagnosis": ir_diagnosis,
@@ -39,7 +40,7 @@ VALIDATORS: Mapping[str, Callable[[Case], Validated]] = {
 #: Which of them judge a stage, in the order in which they run: later ones read what earlier ones write.
 OF_STAGE: Mapping[Stage, tuple[str, ...]] = {
     Stage.A: ("preflight", "analysis", "reference-ir"),
-    Stage.B: ("entry", "kernel", "generated-ir", "lint"),
+    Stage.B: ("entry", "compiles", "generated-ir", "lint"),
     Stage.C: ("reference-ir", "generated-ir", "ir-diagnosis"),
     Stage.D: ("registration", "lint", "entry", "kernel", "host", "symbol"),
     Stage.E: ("performance",),

@@ -47,7 +47,7 @@ def of_reply(reply: Reply) -> Validated:
     """What a stage program's reply amounts to: the same code judges a program's work and an agent's."""
     match reply.owner:
         case None:
-            return good(reply.summary)
+            return Validated(exit=Exit.GOOD, message=_line(reply.summary), findings=reply.findings)
         case Owner.ENV:
             message = f"{Owner.ENV.value}: {_line(reply.summary)}"
             return Validated(exit=Exit.NOT_RUN, message=message, findings=reply.findings)

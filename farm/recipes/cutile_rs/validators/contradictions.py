@@ -16,7 +16,7 @@ VERDICTS: Mapping[tuple[Stage, str], tuple[Verdict, Owner]] = {
     (Stage.A, "analysis"): (Verdict.FAIL_FIXABLE, Owner.ENV),
     (Stage.A, "reference-ir"): (Verdict.FAIL_FIXABLE, Owner.ENV),
     (Stage.B, "entry"): (Verdict.FAIL_FIXABLE, Owner.KERNEL),
-    (Stage.B, "kernel"): (Verdict.FAIL_COMPILE, Owner.KERNEL),
+    (Stage.B, "compiles"): (Verdict.FAIL_COMPILE, Owner.KERNEL),
     (Stage.B, "generated-ir"): (Verdict.FAIL_FIXABLE, Owner.KERNEL),
     (Stage.B, "lint"): (Verdict.FAIL_FIXABLE, Owner.KERNEL),
     (Stage.C, "reference-ir"): (Verdict.BLOCKED, Owner.ENV),

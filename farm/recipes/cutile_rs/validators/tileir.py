@@ -47,7 +47,7 @@ def generated_ir(case: Case) -> Validated:
     analysis = read_analysis(case)
     if isinstance(analysis, Validated):
         return analysis
-    advice = "run `validate kernel`: it writes the texts below ir/generated and the report"
+    advice = "run `validate compiles`: it writes the texts below ir/generated and the report"
     try:
         report = load(case.io.out / IR_REPORT, tuple[Compared, ...])
     except OSError as error:
@@ -63,7 +63,7 @@ def generated_ir(case: Case) -> Validated:
 
 
 def _compared(case: Case, analysis: Analysis, report: tuple[Compared, ...]) -> Iterator[Finding]:
-    advice = "run `validate kernel`, which compares and writes the report"
+    advice = "run `validate compiles`, which compares and writes the report"
     said = {item.signature: item for item in report}
     known = {signature.id for signature in analysis.signatures}
     for name in sorted(set(said) - known):

@@ -18,6 +18,7 @@ from farm.recipes.cutile_rs.stages.host import judged
 from farm.recipes.cutile_rs.stages.proof import Proof, compare_all
 from tests.unit.recipes.cutile_rs.stages.builders import (
     ARGS,
+    IR,
     MADE,
     ORDER,
     OTHER_IR,
@@ -26,6 +27,7 @@ from tests.unit.recipes.cutile_rs.stages.builders import (
     folders,
     mate,
     row,
+    write_ir,
 )
 
 TOOK_A_WAY = HostStep(after=0, what=BRANCH, tensors=(replace(ARGS[0], name="0"),))
@@ -84,6 +86,68 @@ def test_other_tile_ir_is_the_kernels(tmp_path: Path) -> None:
     reply = judged(proof)
     assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.KERNEL)
     assert judgement(found, proof) is not Judgement.LAND
+
+
+WHY = {"sig": "no spelling of exp with a rounding mode"}
+
+
+def declared_to_differ(
+    tmp_path: Path, found: Analysis, *rows: CandidateRow, made: Path = OTHER_IR, compiled: Path = OTHER_IR
+) -> Proof:
+    """What is launched is `made`; kernel.rs was compiled to `compiled`; instances.json says that it differs."""
+    reference, candidate = folders(tmp_path, made)
+    write_ir(reference / "ir" / "generated" / "sig.mlir", compiled)
+    return compare_all(found, rows, reference, candidate, "sm_90", WHY)
+
+
+def test_tile_ir_that_differs_as_declared_waits_for_a_gpu_and_is_never_certified(tmp_path: Path) -> None:
+    found = analysis(row(), row("t[1]"))
+    proof = declared_to_differ(tmp_path, found, mate(), mate("t[1]"))
+    assert not proof.same
+    reply = judged(proof)
+    assert reply.verdict is Verdict.DEFERRED
+    assert "2 cannot be decided without a GPU" in reply.summary
+    assert WHY["sig"] in reply.summary
+    assert judgement(found, proof, Accept.CERTIFIED) is Judgement.AWAIT_GPU
+    assert judgement(found, proof, Accept.MEASURED) is Judgement.AWAIT_GPU
+
+
+def test_a_gate_hears_of_no_declaration_and_fails_nothing_for_other_tile_ir(tmp_path: Path) -> None:
+    found = analysis(row())
+    given = report(ORDER, found, proven(tmp_path, found, mate(), candidate=OTHER_IR))
+    assert {gate.ruling for gate in given.gates} == {Ruling.NOT_RUN}
+    assert decided(given, Accept.CERTIFIED) is Judgement.AWAIT_GPU
+
+
+def test_a_declaration_for_tile_ir_that_is_the_same_changes_nothing(tmp_path: Path) -> None:
+    found = analysis(row())
+    proof = declared_to_differ(tmp_path, found, mate(), made=IR, compiled=IR)
+    assert proof.same
+    assert judgement(found, proof) is Judgement.LAND
+
+
+def test_what_is_launched_must_be_what_was_compiled_and_declared(tmp_path: Path) -> None:
+    proof = declared_to_differ(tmp_path, analysis(row()), mate(), compiled=IR)
+    reply = judged(proof)
+    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.KERNEL)
+    assert "was launched otherwise than instances.json has it compiled" in reply.summary
+
+
+@pytest.mark.parametrize(
+    ("made", "where"),
+    [
+        (mate(launches=0), "is missing"),
+        (mate(launches=2), "is too many"),
+        (mate(steps=()), "which the candidate does not"),
+        (replace(mate(), launches=(replace(MADE, grid=(2, 1, 1)),)), "the grid"),
+    ],
+)
+def test_a_declaration_does_not_excuse_other_launches_or_another_grid(
+    tmp_path: Path, made: CandidateRow, where: str
+) -> None:
+    reply = judged(declared_to_differ(tmp_path, analysis(row()), made))
+    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.HOST)
+    assert where in reply.summary
 
 
 def test_tile_ir_that_cannot_be_read_proves_nothing(tmp_path: Path) -> None:
