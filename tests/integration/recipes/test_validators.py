@@ -243,3 +243,24 @@ def test_other_tile_ir_is_the_kernels_until_it_is_declared_and_a_gpu_is_waited_f
     assert "cannot be decided without a GPU" in said.message
     proof = json.loads((changed.out / "proof.json").read_text(encoding="utf-8"))
     assert proof["verdict"] == "DEFERRED"
+
+
+def test_host_code_is_not_written_from_a_plan_whose_entries_are_no_longer_there(changed: Folders) -> None:
+    wrapper = changed.root / PACKAGE / "relu.py"
+    wrapper.write_text("# by hand\n", encoding="utf-8")
+    changed.edit("out/instances.json", '"relu_kernel"', '"other_kernel"')
+    done = changed.run("containers.box.program", "D")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("FAIL host: host code: row ")
+    assert wrapper.read_text(encoding="utf-8") == "# by hand\n"
+
+
+def test_a_stages_program_is_a_tool_that_says_how_it_went(changed: Folders) -> None:
+    done = changed.run("containers.box.program", "E")
+    assert (done.returncode, done.stdout) == (0, "DEFERRED: not measured: there is no GPU here\n")
+    assert changed.run("containers.box.program", "F").returncode == 2
+    assert changed.run("containers.box.program", "X").stdout.startswith("usage: ")
+    (changed.out / "candidate.json").unlink()
+    done = changed.run("containers.box.program", "C")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("BLOCKED kernel: the candidate was never recorded")

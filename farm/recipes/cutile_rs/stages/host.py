@@ -1,6 +1,6 @@
 """Stage D: write the host code, build, run the rows on the stand-in driver, compare."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from farm.analysis import Analysis
 from farm.elf import exported_functions
@@ -12,6 +12,7 @@ from farm.orders import BoxOrder
 from farm.pipeline.stage import Finding, Reply, Verdict
 from farm.recipes import BoxIO, ProcessResult
 from farm.recipes.cutile_rs.host import write_host
+from farm.recipes.cutile_rs.instances import INSTANCES, Instances, instances_of
 from farm.recipes.cutile_rs.inventory import own_digest
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
@@ -44,11 +45,11 @@ class ProofReport:
 def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
     """Stage D's program. Without a GPU the best it can say is DEFERRED.
 
-    Without a plan, the kernel being another executor's, the host code that is there is proven.
+    Without a plan that describes the kernels as they are, the host code that is there is proven.
     """
     analysis = load(io.out / ANALYSIS, Analysis)
-    if (io.out / PLAN).exists():
-        plan = load(io.out / PLAN, KernelPlan)
+    plan = _plan(io, analysis)
+    if plan is not None:
         written = write_host(op, workspace_tree(io), layout, analysis, plan)
         if written.findings:
             summary = f"host code: {place(written.findings[0])}"
@@ -59,6 +60,18 @@ def write_and_prove(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply
             path.write_bytes(data)
         lay_out(io, [name for name in written.files if name.endswith("/ffi.rs")])
     return prove_host(order, io, layout, op, analysis)
+
+
+def _plan(io: BoxIO, analysis: Analysis) -> KernelPlan | None:
+    """The translator's plan, unless instances.json shows that somebody gave kernel.rs other entries since."""
+    try:
+        plan = load(io.out / PLAN, KernelPlan)
+        planned = instances_of(plan.entries, analysis).instances
+        now = load(io.out / INSTANCES, Instances).instances
+    except (OSError, ValueError):
+        return None
+    said = {item.signature: replace(item, differs="") for item in now}
+    return plan if said == {item.signature: item for item in planned} else None
 
 
 def prove_host(order: BoxOrder, io: BoxIO, layout: Layout, op: Op, analysis: Analysis) -> Reply:
