@@ -102,9 +102,10 @@ class CuptiRecorder:
                 continue
             if mark.inside:
                 kernels.update(event.symbol for event in flush.events)
-                lost += flush.missing
+                # Rows are not timed: which kernels ran is known although their times are not.
+                lost += flush.lost if flush.state is State.CLOCK else flush.missing
                 taken = taken or flush.state is State.TAKEN
-                usable = usable and flush.state in (State.COMPLETE, State.TAKEN)
+                usable = usable and flush.state in (State.COMPLETE, State.TAKEN, State.CLOCK)
         return Seen(kernels=dict(kernels) if usable else None, lost=lost, taken=taken)
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ _TICK_S = 0.1
 _GRACE_S = 1.0  #: a dead child's last messages may still be under way
 _START_LIMIT_S = 300.0  #: to import torch and the repo, and to collect
 _STARTS = 2  #: so often a child may die before it has collected
-_RUNS = 3  #: most runs of a row: unwatched, watched, and again if a profiler took the records meanwhile
+_RUNS = 3  #: most runs of a row: unwatched, watched, and again if records were lost or a profiler took them
 
 
 class Spawn(Protocol):
@@ -128,7 +128,7 @@ class PhaseRun:
         seen = worker.recorder.row(end)
         runs = self._again.setdefault(command.node, [])
         runs.append(calls)
-        unseen = (not command.watch and self._phase is Phase.TARGET) or seen.taken
+        unseen = (not command.watch and self._phase is Phase.TARGET) or seen.taken or seen.lost > 0
         if unseen and end.outcome is Outcome.PASSED and len(runs) < _RUNS and not end.broken:
             worker.order(replace(command, watch=True))
             return

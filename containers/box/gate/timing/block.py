@@ -20,8 +20,12 @@ class _Taken:
     late: int
 
 
+#: What a side gave, with the seed of the first time.
+Given = dict[tuple[Fingerprint, ...], int]
+
+
 class Pair:
-    """Two sides that hold the same configuration; `a` is the reference."""
+    """Two sides that hold the same configuration at the same places; `a` is the reference."""
 
     def __init__(
         self,
@@ -32,11 +36,13 @@ class Pair:
         clocks: Clocks,
         entries: tuple[str, ...],
         coarsest: str | None,
+        given: Given,
     ) -> None:
+        """`given` is what `b` gave at earlier places, and is added to."""
         self._subject, self._config, self._a, self._b = subject, config, a, b
         self._clocks, self._entries, self._coarsest = clocks, frozenset(entries), coarsest
         self._begins: dict[str, int] = {}
-        self._given: dict[tuple[Fingerprint, ...], int] = {}  #: what `b` gave, with the seed of the first time
+        self._given = given
 
     @property
     def control(self) -> bool:

@@ -1,12 +1,20 @@
 """What the child needs of its device, kept before any code of a tree is imported: CUDA, or a CPU for tests."""
 
 import ctypes
+import random
 import time
+from collections import deque
 from collections.abc import Callable
 
 import torch
 
 from containers.box.gate import collector
+
+#: Sizes of what is put into memory so that the next tensors lie elsewhere, bytes: within a segment of the
+#: allocator's small pool, segments of either pool, and more than one.
+_PADS = (512, 4096, 1 << 18, 1 << 20, 3 << 20, 12 << 20, 34 << 20)
+#: So many of the latest pads stay, so that memory that is freed is not handed out again at once.
+_KEPT = 24
 
 
 class Device:
@@ -19,6 +27,8 @@ class Device:
         self._scratch: torch.Tensor | None = None
         self._fill = torch.Tensor.fill_
         self._empty_cache: Callable[[], None] = lambda: None
+        self._empty, self._random = torch.empty, random.Random
+        self._pads: deque[torch.Tensor] = deque(maxlen=_KEPT)
         if self.name == "cuda":
             torch.cuda.init()
             self._synchronize = torch._C._cuda_synchronize
@@ -48,6 +58,12 @@ class Device:
         """As `flush`, after a while."""
         self._sleep(seconds)
         self.flush(token)
+
+    def displace(self, placement: int) -> None:
+        """Have the tensors that are made from now on lie elsewhere than those of other placements."""
+        chance = self._random(placement)
+        for _ in range(chance.randrange(1, 6)):
+            self._pads.append(self._empty(chance.choice(_PADS), dtype=torch.uint8, device=self.name))
 
     def end(self) -> None:
         """Collect nothing: a profiler that the set-up runs, in a tuner say, has CUPTI to itself."""

@@ -31,6 +31,8 @@ class Rows:
         self._seen: dict[str, Any] | None = None  #: of a survey
         self._bytes: list[int] | None = None  #: of the op's calls, while traffic is counted
         self._ran: set[str] = set()
+        self._opened: set[str] = set()
+        self._again = False  #: the row that runs was timed before
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -48,6 +50,9 @@ class Rows:
             elif command["do"] == "open":
                 if command["kind"] == "case":
                     self._wrap(command["names"])
+                self._again = command["key"] in self._opened
+                self._opened.add(command["key"])
+                self._server.displace(int(command["placement"]))
                 self._open((perf if command["kind"] == "perf" else cases)[command["key"]], command["kind"])
         return True
 
@@ -85,7 +90,7 @@ class Rows:
     def _serve(self, function: Callable[[], Any]) -> None:
         self._served = True
         try:
-            self._server.serve(function, self._traffic)
+            self._server.serve(function, self._traffic, known=self._again)
         except Exception as error:
             self._problem = _said(error)
         pytest.skip("timed by the gate")

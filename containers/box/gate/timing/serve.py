@@ -13,6 +13,8 @@ from containers.box.gate.timing.inputs import Inputs
 from containers.box.gate.timing.outputs import Outputs, poison
 from containers.box.gate.timing.tensors import reachable
 
+#: Warm-up calls of a configuration that was open before.
+_AGAIN = 3
 _clock = time.perf_counter_ns
 
 
@@ -27,22 +29,29 @@ class Server:
         self._channel, self._device, self._outputs = channel, device, Outputs(device.name)
         self._warmup, self._late_s = warmup, late_s
 
-    def serve(self, function: Callable[[], Any], traffic: Callable[[Callable[[], Any]], int | None]) -> None:
+    def displace(self, placement: int) -> None:
+        """Before the row makes its tensors; see Device."""
+        self._device.displace(placement)
+
+    def serve(
+        self, function: Callable[[], Any], traffic: Callable[[Callable[[], Any]], int | None], *, known: bool
+    ) -> None:
         """Until the parent closes the configuration. Raises ClosureError, or whatever the closure raises.
 
         `traffic(function)` calls it once more and gives the bytes that the op's calls read and write at least.
+        `known`: the configuration was open before in this process, so what is compiled and tuned is at hand.
+        Nothing is collected but in here: a row that runs its op on the way to what it measures may tune it.
         """
-        self._device.end()
-        for _ in range(1 + self._warmup):
+        for _ in range(1 + (_AGAIN if known else self._warmup)):
             function()
         bytes_least = traffic(function)
-        self._device.begin()
         inputs = Inputs(reachable(function), self._device.name)
-        inputs.refill(0)
-        sizes = self._check(function(), inputs, 0)[1]
-        self._channel.send("open", bytes_least=bytes_least, coarsest=inputs.coarsest, inputs=inputs.count)
-        seed = 0
+        self._device.begin()
         try:
+            inputs.refill(0)
+            sizes = self._check(function(), inputs, 0)[1]
+            self._channel.send("open", bytes_least=bytes_least, coarsest=inputs.coarsest, inputs=inputs.count)
+            seed = 0
             while (command := self._channel.receive())["do"] not in ("close", "end"):
                 if command["do"] == "prepare":
                     seed = int(command["seed"])
@@ -57,6 +66,7 @@ class Server:
                 else:
                     self._call(function, command, inputs, seed)
         finally:
+            self._device.end()
             del inputs
             gc.collect()
             self._device.release()

@@ -13,6 +13,7 @@ class Settings:
     warmup: int = 20  #: calls before the first timed one, tuning and compilation not counted
     flush_factor: float = 2.0  #: memory written before each call, as a multiple of the L2 cache
     short_ns: int = 20_000  #: kernels shorter than this get twice the blocks
+    long_ns: int = 500_000  #: what takes longer lies where it is for a whole stage, not for one block
     most: int = 4  #: most blocks, as a multiple of `blocks`
     control_configs: int = 3  #: configurations that also time the reference against itself
     rows: int | None = None  #: most performance rows, spread evenly; the others are recorded as left out

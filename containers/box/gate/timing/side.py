@@ -133,9 +133,9 @@ class Side:
             found[str(reply["key"])] = reply
         return found
 
-    def open(self, kind: str, key: str, names: list[str], limit_s: float) -> dict[str, Any]:
-        """Set a configuration up, within `open_s` or the rest of the run."""
-        self._send({"do": "open", "kind": kind, "key": key, "names": names})
+    def open(self, kind: str, key: str, names: list[str], limit_s: float, placement: int) -> dict[str, Any]:
+        """Set a configuration up, within `open_s` or the rest of the run; each placement lies elsewhere."""
+        self._send({"do": "open", "kind": kind, "key": key, "names": names, "placement": placement})
         return self._reply("open", min(self._settings.open_s, limit_s))
 
     def close_config(self) -> None:

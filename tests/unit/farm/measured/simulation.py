@@ -1,7 +1,7 @@
 """Simulated measurements with a known ratio: how often the gate is right.
 
     python -m tests.unit.farm.measured.simulation 10000 lognormal
-    python -m tests.unit.farm.measured.simulation 1000 drifting heavy spiked uneven
+    python -m tests.unit.farm.measured.simulation 1000 drifting heavy spiked uneven placed unmoved
     python -m tests.unit.farm.measured.simulation control
 
 print the shares of docs/results/statistics.md. Protocol: 8 ABBA blocks of two calls a slot, doubled up to 32.
@@ -48,13 +48,25 @@ def spiked(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.fl
     return lognormal(random, shape) + np.log(1.5) * (random.random(shape) < 0.05)
 
 
+def placed(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """3 % a call, and 2.5 % for where each side's tensors lie in a block."""
+    where = random.normal(0.0, 0.025, (*shape[:2], 2, 1))
+    return lognormal(random, shape) + where[:, :, (0, 1, 1, 0)]
+
+
+def unmoved(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """The same where nothing moves between blocks: what the gate does not do."""
+    where = random.normal(0.0, 0.025, (shape[0], 1, 2, 1))
+    return lognormal(random, shape) + where[:, :, (0, 1, 1, 0)]
+
+
 def uneven(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Noise of a config's own, 1 to 6 %."""
     own = random.uniform(0.01, 0.06, (shape[0], 1, 1, 1))
     return random.normal(0.0, 1.0, shape) * own
 
 
-NOISES: dict[str, Noise] = {f.__name__: f for f in (lognormal, drifting, heavy, spiked, uneven)}
+NOISES: dict[str, Noise] = {f.__name__: f for f in (lognormal, drifting, heavy, spiked, placed, uneven)}
 
 
 def log_ratios(random: np.random.Generator, noise: Noise, ratio: float, configs: int) -> NDArray[np.float64]:
@@ -115,7 +127,7 @@ def main() -> None:
     for name in names:
         for ratio in (1.0, 0.97, 0.95, 0.93):
             for configs in (1, 8, 30):
-                said = shares(NOISES[name], ratio, configs, draws)
+                said = shares({**NOISES, "unmoved": unmoved}[name], ratio, configs, draws)
                 text = " | ".join(
                     f"{said[kind] / draws:.2%}" for kind in (Answer.PASS, Answer.FAIL, Answer.AMBIGUOUS)
                 )
