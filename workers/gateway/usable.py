@@ -1,0 +1,36 @@
+"""Whether boxes of this host can ask a model, and why not."""
+
+from collections.abc import Mapping
+
+from farm.settings import Gateway, Settings, api_key
+from workers import processes
+from workers.gateway.place import gateway_place
+
+#: What to do where there is no key.
+ADVICE = "set ANTHROPIC_API_KEY or gateway.key_file, then `farm up`"
+
+
+def key_problem(gateway: Gateway, environ: Mapping[str, str] | None = None) -> str | None:
+    """Why no gateway can be started from this environment; None: one can. Raises ConfigurationError.
+
+    An API of one's own may do without a key, the default one does not.
+    """
+    if api_key(gateway, environ) is not None or gateway.url != Gateway().url:
+        return None
+    return f"no key of the model API is known here; {ADVICE}"
+
+
+def gateway_problem(settings: Settings) -> str | None:
+    """Why boxes that start now cannot ask a model; None: a gateway runs, or is about to be started again.
+
+    For workers, which have no key: they cannot start one. Raises ConfigurationError.
+    """
+    place = gateway_place(settings.state)
+    if processes.recorded(place.process) is not None:
+        return None
+    if not place.settings.exists():
+        return f"no gateway runs; {ADVICE}"
+    if key_problem(settings.gateway, {}) is not None:
+        # It was started from an environment with the key, which nobody else has.
+        return "the gateway has died, and its key went with it; start it again by `farm up` where the key is set"
+    return None
