@@ -55,7 +55,7 @@ class CutileRs:
             case Stage.B:
                 return lambda order, io: write_kernel(order, io, self._layout, self._op(order, io))
             case Stage.C:
-                return compare_ir
+                return lambda order, io: compare_ir(order, io, self._layout, self._op(order, io))
             case Stage.D:
                 return self._host
             case Stage.E:

@@ -264,3 +264,16 @@ def test_a_stages_program_is_a_tool_that_says_how_it_went(changed: Folders) -> N
     done = changed.run("containers.box.program", "C")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("BLOCKED kernel: the candidate was never recorded")
+
+
+def test_a_kernel_that_is_launched_otherwise_than_it_was_compiled_is_the_hosts_fault_and_c_says_so(
+    changed: Folders,
+) -> None:
+    changed.edit(FFI, "block.to_string()", "(block / 2).to_string()")
+    assert changed.validate("kernel").code == 0
+    said = changed.validate("host")
+    assert said.code == 1
+    assert said.message.startswith("host: host code: a kernel is launched otherwise than it was compiled")
+    done = changed.run("containers.box.program", "C")
+    assert done.stdout.splitlines()[-1].startswith("FAIL_FIXABLE host: launched otherwise than compiled")
+    assert changed.validate("ir-diagnosis").code == 0

@@ -13,6 +13,7 @@ from farm.pipeline.routes import parse_routes
 from farm.pipeline.stage import Stage
 from farm.pipeline.table import GOOD
 from farm.recipes import Conversion, load, read_table
+from farm.tileir.difference import DifferenceKind
 
 CONFIG = Path(__file__).parents[3] / "config"
 RECIPES = ("cutile-rs", "plain-copy")
@@ -140,3 +141,11 @@ def test_a_prompt_without_one_of_its_facts_is_an_error(recipe: str) -> None:
     render = jinja2.Environment(loader=jinja2.FileSystemLoader(folder(recipe)), undefined=jinja2.StrictUndefined)
     with pytest.raises(jinja2.UndefinedError, match="out"):
         render.get_template(SYSTEM).render(source="s", target="t", workspace="/work")
+
+
+def test_the_text_on_differences_knows_every_kind_of_them(recipe: str) -> None:
+    text = folder(recipe) / "references" / "ir.md"
+    if not text.exists():
+        return
+    rows = [line.split("|")[1] for line in text.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert {kind for row in rows for kind in re.findall(r"`([a-z ]+)`", row)} == set(DifferenceKind)

@@ -13,11 +13,12 @@ from farm.fault import Fault, Owner
 from farm.orders import BoxOrder
 from farm.pipeline.stage import Finding, Reply, Verdict
 from farm.recipes import BoxIO, ProcessResult
-from farm.recipes.cutile_rs.instances import INSTANCES, Instances, by_signature, declared, wanted
+from farm.recipes.cutile_rs.instances import INSTANCES, Instances, by_signature, wanted
 from farm.recipes.cutile_rs.instantiate import NotInstantiable
 from farm.recipes.cutile_rs.stages.kc import TOOL_LIMIT_S, check_rule, compile_entries, compile_error
 from farm.recipes.cutile_rs.stages.tools import blocked, environment, finding, load, place, save, tool_failed
 from farm.tileir import compare, parse
+from farm.tree import sha256
 
 IR_REPORT = "ir-report.json"
 GENERATED = "ir/generated"
@@ -34,6 +35,7 @@ class Compared:
     rules: tuple[str, ...]
     difference: str | None
     declared: str = ""  #: why it differs on purpose, as instances.json has it
+    source: str = ""  #: sha256 of the kernel.rs that was compiled
 
 
 def judge_entries(io: BoxIO, path: Path) -> Reply:
@@ -68,14 +70,6 @@ def judge_compiles(order: BoxOrder, io: BoxIO, analysis: Analysis, path: Path) -
     return compared if isinstance(compared, Reply) else _counted(compared)
 
 
-def declared_differences(io: BoxIO) -> dict[str, str]:
-    """What instances.json declares, as far as it can be read."""
-    try:
-        return declared(load(io.out / INSTANCES, Instances))
-    except (OSError, ValueError):
-        return {}
-
-
 def _compile_all(order: BoxOrder, io: BoxIO, analysis: Analysis, path: Path) -> Reply | tuple[Compared, ...]:
     """Compile and compare every signature, or say what failed. Writes ir/generated and ir-report.json."""
     file = str(path.relative_to(io.workspace))
@@ -99,6 +93,7 @@ def _compile_all(order: BoxOrder, io: BoxIO, analysis: Analysis, path: Path) -> 
         replace(
             _compare(order, io, signature, instances[signature.id].entry, Path(result["bytecode"])),
             declared=instances[signature.id].differs.strip(),
+            source=sha256(path.read_bytes()),
         )
         for signature, result in zip(analysis.signatures, results, strict=True)
     )

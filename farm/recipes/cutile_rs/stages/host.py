@@ -16,8 +16,8 @@ from farm.recipes.cutile_rs.instances import INSTANCES, Instances, instances_of
 from farm.recipes.cutile_rs.inventory import own_digest
 from farm.recipes.cutile_rs.plan import KernelPlan
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
-from farm.recipes.cutile_rs.stages.compiling import declared_differences
-from farm.recipes.cutile_rs.stages.kernel import PLAN
+from farm.recipes.cutile_rs.stages.kernel import PLAN, kernel_file
+from farm.recipes.cutile_rs.stages.launched import Standing, compiled
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, Proof, prove
 from farm.recipes.cutile_rs.stages.rustfmt import lay_out
 from farm.recipes.cutile_rs.stages.tools import blocked, finding, load, place, save, tool_failed, workspace_tree
@@ -76,7 +76,8 @@ def _plan(io: BoxIO, analysis: Analysis) -> KernelPlan | None:
 
 def prove_host(order: BoxOrder, io: BoxIO, layout: Layout, op: Op, analysis: Analysis) -> Reply:
     """Build and prove the host code that is in the workspace, whoever wrote it; leaves proof.json."""
-    proof = prove(order, io, layout, analysis, io.out, "host", declared_differences(io))
+    kernel = kernel_file(io, workspace_tree(io), layout, op)
+    proof = prove(order, io, layout, analysis, io.out, "host", compiled(io, kernel))
     reply = judged(proof)
     report = ProofReport(
         candidate=own_digest(workspace_tree(io), layout, op),
@@ -104,12 +105,13 @@ def judged(proof: Proof) -> Reply:
         )
     if proof.failed is not None:
         return _not_recorded(proof.failed)
-    wrong = [
-        s for s in proof.signatures if s.entry is not None and not s.same and s.signature not in proof.differs
-    ]
+    wrong = [s for s in proof.signatures if proof.standings.get(s.signature) in (Standing.KERNEL, Standing.HOST)]
     if wrong:
         found = tuple(finding(f"{s.kernel}, signature {s.signature}: {s.difference}") for s in wrong[:20])
-        return blocked(Verdict.FAIL, Owner.KERNEL, Fault.KERNEL, found, f"Tile IR differs: {found[0].message}")
+        if any(proof.standings[s.signature] is Standing.KERNEL for s in wrong):
+            return blocked(Verdict.FAIL, Owner.KERNEL, Fault.KERNEL, found, f"Tile IR differs: {found[0].message}")
+        summary = f"host code: a kernel is launched otherwise than it was compiled: {found[0].message}"
+        return blocked(Verdict.FAIL, Owner.HOST, Fault.KERNEL, found, summary)
     messages = [
         *(f"row {row.key}: {row.difference}" for row in proof.rows if not row.same),
         *proof.broken,

@@ -4,29 +4,27 @@ Stage D and the gate both call `prove`; they differ in what they do with the ans
 """
 
 import lzma
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from farm import crate
 from farm.analysis import BRANCH, NO_LAUNCH, Analysis, CandidateRow, Row, RowStatus, Signature
-from farm.errors import TileIRError
 from farm.gates import RowProof, SignatureProof
 from farm.layout import Layout, find_package
 from farm.orders import LIBRARY, BoxOrder, Purpose
 from farm.recipes import BoxIO, ProcessResult
-from farm.recipes.cutile_rs.instances import INSTANCES
 from farm.recipes.cutile_rs.launches import compare_rows
-from farm.recipes.cutile_rs.stages.compiling import GENERATED
+from farm.recipes.cutile_rs.stages.launched import NOTHING_SAID, Compiled, LaunchedModules, Seen, Standing
 from farm.recipes.cutile_rs.stages.tools import save, scratch_copy, workspace_tree
 from farm.recipes.cutile_rs.stages.tracing import trace_candidate
-from farm.tileir import Comparison, compare, parse
 
 CANDIDATE = "candidate.json"
 #: Of xz: a second for a library of 10 MB, which becomes a third.
 LIBRARY_PRESET = 3
-NONE_DECLARED: Mapping[str, str] = MappingProxyType({})
+#: Of a tuner's configuration: no row launches it, on either side.
+UNTRIED = "no row launches this configuration of the tuner's space"
+_RANK = {Standing.SAME: 0, Standing.DECLARED: 1, Standing.HOST: 2, Standing.KERNEL: 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +40,7 @@ class Proof:
     build: crate.Build | None = None  #: set when the crate did not build
     failed: ProcessResult | None = None  #: set when the recording itself failed
     library: bytes | None = None  #: what was built
-    differs: frozenset[str] = frozenset()  #: signatures whose Tile IR differs, as it is declared to
+    standings: Mapping[str, Standing] = field(default_factory=dict)  #: of launched signatures, the worst
 
     @property
     def same(self) -> bool:
@@ -59,36 +57,6 @@ class Proof:
         )
 
 
-@dataclass(kw_only=True)
-class _Comparisons:
-    """Comparisons of Tile IR, each pair once."""
-
-    reference: Path
-    candidate: Path
-    gpu: str
-    known: dict[tuple[str, str], Comparison | str] = field(default_factory=dict)
-
-    def get(self, signature: Signature, module: str, sha256: str, text: str) -> Comparison | str:
-        """The comparison of a launched module with the reference's `text`, or why there is none."""
-        key = (signature.id, sha256)
-        if key not in self.known:
-            try:
-                left = parse((self.reference / text).read_text(encoding="utf-8"))
-                right = parse((self.candidate / module).read_text(encoding="utf-8"))
-                self.known[key] = compare(left, right, gpu=self.gpu)
-            except (TileIRError, OSError) as error:
-                self.known[key] = str(error)
-        return self.known[key]
-
-    def parameters(self) -> dict[tuple[str, str], tuple[int | None, ...] | None]:
-        """What `compare_rows` wants: the parameter mapping of every pair that is the same."""
-        return {
-            key: found.parameters
-            for key, found in self.known.items()
-            if isinstance(found, Comparison) and found.same
-        }
-
-
 def prove(
     order: BoxOrder,
     io: BoxIO,
@@ -96,12 +64,9 @@ def prove(
     analysis: Analysis,
     reference: Path,
     name: str,
-    declared: Mapping[str, str] = NONE_DECLARED,
+    compiled: Compiled = NOTHING_SAID,
 ) -> Proof:
-    """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to.
-
-    `declared` has the signatures whose Tile IR is said to differ, with why; a gate believes nobody and has none.
-    """
+    """Build, record, compare. `reference` is the folder that the signatures' IR paths are relative to."""
     (io.out / CANDIDATE).unlink(missing_ok=True)  # an earlier visit's says nothing about this one
     copy = scratch_copy(io, name)
     built = build_library(io, layout, copy)
@@ -116,7 +81,7 @@ def prove(
     if isinstance(rows, ProcessResult):
         return Proof(failed=rows, library=library)
     save(io, CANDIDATE, rows)
-    return replace(compare_all(analysis, rows, reference, out, order.gpu, declared), library=library)
+    return replace(compare_all(analysis, rows, reference, out, order.gpu, compiled), library=library)
 
 
 def build_library(io: BoxIO, layout: Layout, copy: Path) -> crate.Build:
@@ -136,20 +101,17 @@ def compare_all(
     reference: Path,
     candidate: Path,
     gpu: str,
-    declared: Mapping[str, str] = NONE_DECLARED,
+    compiled: Compiled = NOTHING_SAID,
 ) -> Proof:
     """Compare every traced row's launches and every signature's Tile IR.
 
     What is launched for a signature that is declared to differ must be what kernel.rs was compiled to for it
-    (ir/generated); its arguments cannot be compared, so its rows are left to a GPU.
+    (ir/generated); only a GPU can say what it computes, so its rows are undecided.
     """
-    generated = _Comparisons(reference=reference, candidate=candidate, gpu=gpu)
-    comparisons = _Comparisons(reference=reference, candidate=candidate, gpu=gpu)
+    modules = LaunchedModules(reference=reference, candidate=candidate, gpu=gpu, compiled=compiled)
     signatures = {signature.id: signature for signature in analysis.signatures}
     by_key = {row.key: row for row in rows}
-    seen: dict[str, SignatureProof] = {}
-    known_differences: set[tuple[str, str]] = set()
-    wrong: set[str] = set()
+    seen: dict[str, Seen] = {}
     broken = []
     for row in analysis.rows:
         mate = by_key.get(row.key)
@@ -160,30 +122,16 @@ def compare_all(
             continue
         for launch, made in zip(row.launches, mate.launches, strict=False):
             signature = signatures[launch.signature]
-            found = comparisons.get(signature, made.ir, made.sha256, signature.ir)
-            result = _signature_proof(signature, made.entry, found)
-            if not result.same and signature.id in declared:
-                mine = generated.get(signature, made.ir, made.sha256, f"{GENERATED}/{signature.id}.mlir")
-                if isinstance(mine, Comparison) and mine.same:
-                    known_differences.add((signature.id, made.sha256))
-                else:
-                    result = replace(result, difference=_otherwise(made.entry, mine))
-            if not result.same and (signature.id, made.sha256) not in known_differences:
-                wrong.add(signature.id)
-                seen[signature.id] = result
-            elif signature.id not in seen or (not result.same and signature.id not in wrong):
-                seen[signature.id] = result
+            look = modules.look(signature, made)
+            if signature.id not in seen or _RANK[look.standing] > _RANK[seen[signature.id].standing]:
+                seen[signature.id] = look
     unlaunched = tuple(_never_launched(s) for s in analysis.signatures if s.id not in seen)
-    unknown: dict[tuple[str, str], tuple[int | None, ...] | None] = dict.fromkeys(known_differences)
-    compared = compare_rows(analysis.rows, rows, comparisons.parameters() | unknown)
+    compared = compare_rows(analysis.rows, rows, modules.parameters())
     known = {row.key: row for row in analysis.rows}
     doubts = {
         row.key: doubt
         for row in rows
-        if (
-            doubt := _doubt(known.get(row.key), row)
-            or _differs(known.get(row.key), row, known_differences, declared)
-        )
+        if (doubt := _doubt(known.get(row.key), row) or _differs(known.get(row.key), row, modules))
     }
     return Proof(
         rows=tuple(
@@ -195,12 +143,15 @@ def compare_all(
             )
             for c in compared
         ),
-        signatures=(*seen.values(), *unlaunched),
+        signatures=(*(look.proof for look in seen.values()), *unlaunched),
         collected=sum(_ran(known.get(row.key), row) for row in rows),
         skipped=sum(row.status is RowStatus.SKIPPED for row in analysis.rows),
         broken=tuple(broken),
-        undecided=tuple(f"row {key}: {doubt}" for key, doubt in sorted(doubts.items())),
-        differs=frozenset(signature for signature, _ in known_differences) - wrong,
+        undecided=(
+            *(f"row {key}: {doubt}" for key, doubt in sorted(doubts.items())),
+            *(f"signature {s.signature}: {s.difference}" for s in unlaunched if s.difference == UNTRIED),
+        ),
+        standings={signature: look.standing for signature, look in seen.items()},
     )
 
 
@@ -221,20 +172,14 @@ def _doubt(row: Row | None, mate: CandidateRow) -> str | None:
     return None
 
 
-def _differs(
-    row: Row | None, mate: CandidateRow, differences: Set[tuple[str, str]], declared: Mapping[str, str]
-) -> str | None:
+def _differs(row: Row | None, mate: CandidateRow, modules: LaunchedModules) -> str | None:
     """Why a row with a launch whose Tile IR differs as declared is left to a GPU."""
-    launches = zip(() if row is None else row.launches, mate.launches, strict=False)
-    for launch, made in launches:
-        if (launch.signature, made.sha256) in differences:
-            return f"the Tile IR of {made.entry} differs as declared: {declared[launch.signature]}"
+    for launch, made in zip(() if row is None else row.launches, mate.launches, strict=False):
+        seen = modules.known.get((launch.signature, made.sha256))
+        if seen is not None and seen.standing is Standing.DECLARED:
+            why = modules.compiled.declared[launch.signature]
+            return f"the Tile IR of {made.entry} differs as declared: {why}"
     return None
-
-
-def _otherwise(entry: str, found: Comparison | str) -> str:
-    why = found if isinstance(found, str) else found.difference
-    return f"{entry} was launched otherwise than {INSTANCES} has it compiled: {why}"
 
 
 def _absence(mate: CandidateRow | None) -> str:
@@ -248,28 +193,7 @@ def _never_launched(signature: Signature) -> SignatureProof:
         entry=None,
         same=False,
         rules=(),
-        difference="the candidate never launches it",
-    )
-
-
-def _signature_proof(signature: Signature, entry: str, comparison: Comparison | str) -> SignatureProof:
-    if isinstance(comparison, str):
-        return SignatureProof(
-            signature=signature.id,
-            kernel=signature.kernel,
-            entry=entry,
-            same=False,
-            rules=(),
-            difference=comparison,
-        )
-    difference = None if comparison.difference is None else str(comparison.difference)
-    return SignatureProof(
-        signature=signature.id,
-        kernel=signature.kernel,
-        entry=entry,
-        same=comparison.same,
-        rules=tuple(sorted(comparison.rules)),
-        difference=difference,
+        difference=UNTRIED if signature.tuned else "the candidate never launches it",
     )
 
 

@@ -15,7 +15,8 @@ from farm.recipes import ProcessResult
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS, analyse
 from farm.recipes.cutile_rs.stages.compare import compare_ir
 from farm.recipes.cutile_rs.stages.tools import load, save
-from tests.unit.recipes.cutile_rs.builders import minigym, op_named
+from farm.tree import write_tree
+from tests.unit.recipes.cutile_rs.builders import layout, minigym, op_named
 from tests.unit.recipes.cutile_rs.stages.builders import (
     MADE,
     ORDER,
@@ -124,7 +125,8 @@ def recorded(tmp_path: Path, candidate: Path | None) -> Reply:
     if candidate is not None:
         save(io, "candidate.json", [mate()])
         write_ir(io.out / "candidate" / MADE.ir, candidate)
-    return compare_ir(ORDER, io)
+    write_tree(minigym(), io.workspace)
+    return compare_ir(ORDER, io, layout(), OP)
 
 
 def test_c_blames_the_kernel_exactly_when_tile_ir_differs(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from farm.job import Accept
 from farm.pipeline.stage import Finding, Verdict
 from farm.recipes.cutile_rs.judge import report
 from farm.recipes.cutile_rs.stages.host import judged
+from farm.recipes.cutile_rs.stages.launched import Compiled
 from farm.recipes.cutile_rs.stages.proof import Proof, compare_all
 from tests.unit.recipes.cutile_rs.stages.builders import (
     ARGS,
@@ -23,6 +24,9 @@ from tests.unit.recipes.cutile_rs.stages.builders import (
     ORDER,
     OTHER_IR,
     READ,
+    SIGNATURE,
+    X,
+    Y,
     analysis,
     folders,
     mate,
@@ -97,7 +101,7 @@ def declared_to_differ(
     """What is launched is `made`; kernel.rs was compiled to `compiled`; instances.json says that it differs."""
     reference, candidate = folders(tmp_path, made)
     write_ir(reference / "ir" / "generated" / "sig.mlir", compiled)
-    return compare_all(found, rows, reference, candidate, "sm_90", WHY)
+    return compare_all(found, rows, reference, candidate, "sm_90", Compiled(declared=WHY))
 
 
 def test_tile_ir_that_differs_as_declared_waits_for_a_gpu_and_is_never_certified(tmp_path: Path) -> None:
@@ -129,8 +133,50 @@ def test_a_declaration_for_tile_ir_that_is_the_same_changes_nothing(tmp_path: Pa
 def test_what_is_launched_must_be_what_was_compiled_and_declared(tmp_path: Path) -> None:
     proof = declared_to_differ(tmp_path, analysis(row()), mate(), compiled=IR)
     reply = judged(proof)
-    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.KERNEL)
+    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.HOST)
     assert "was launched otherwise than instances.json has it compiled" in reply.summary
+
+
+def test_a_kernel_that_compiles_to_the_references_and_is_launched_otherwise_is_the_hosts_fault(
+    tmp_path: Path,
+) -> None:
+    reference, candidate = folders(tmp_path, OTHER_IR)
+    found = analysis(row())
+    left = Compiled(same=frozenset({"sig"}))
+    reply = judged(compare_all(found, (mate(),), reference, candidate, "sm_90", left))
+    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.HOST)
+    assert "launched otherwise than it was compiled" in reply.summary
+
+
+def other_promise(tmp_path: Path) -> Path:
+    """The same program with another promise about its first array."""
+    text = IR.read_text(encoding="utf-8")
+    file = tmp_path / "promise.mlir"
+    changed = text.replace("assume div_by<16>, %arg0", "assume div_by<8>, %arg0")
+    assert changed != text
+    file.write_text(changed, encoding="utf-8")
+    return file
+
+
+def test_where_promises_alone_differ_as_declared_arguments_are_compared_all_the_same(tmp_path: Path) -> None:
+    promise = other_promise(tmp_path)
+    found = analysis(row())
+    reply = judged(declared_to_differ(tmp_path / "a", found, mate(), made=promise, compiled=promise))
+    assert reply.verdict is Verdict.DEFERRED
+    other = replace(mate(), launches=(replace(MADE, params=(X, 999, 1, Y, 1000, 1)),))
+    reply = judged(declared_to_differ(tmp_path / "b", found, other, made=promise, compiled=promise))
+    assert (reply.verdict, reply.owner) == (Verdict.FAIL, Owner.HOST)
+    assert "extent 0 of x is 1000, the candidate passes 999" in reply.summary
+
+
+def test_a_configuration_of_a_tuner_that_no_row_launches_is_left_to_a_gpu(tmp_path: Path) -> None:
+    tuned = replace(SIGNATURE, id="other", tuned=True)
+    found = analysis(row(), signatures=(SIGNATURE, tuned))
+    proof = proven(tmp_path, found, mate())
+    reply = judged(proof)
+    assert reply.verdict is Verdict.DEFERRED
+    assert "the tuner's space" in reply.summary
+    assert judgement(found, proof) is Judgement.AWAIT_GPU
 
 
 @pytest.mark.parametrize(
@@ -247,8 +293,8 @@ def test_a_row_without_launches_is_no_free_pass(tmp_path: Path, theirs: Candidat
 
 def test_a_signature_that_the_candidate_never_launches_is_missing(tmp_path: Path) -> None:
     found = analysis(row())
-    tuned = replace(found.signatures[0], id="tuned", tuned=True)
-    proof = proven(tmp_path, replace(found, signatures=(*found.signatures, tuned)), mate())
+    more = replace(found.signatures[0], id="more")
+    proof = proven(tmp_path, replace(found, signatures=(*found.signatures, more)), mate())
     assert not proof.same
     assert "never launches it" in judged(proof).summary
 
