@@ -110,18 +110,64 @@ def toolchain(toolchain: Toolchain) -> Path:
 def test_every_signature_has_the_references_tile_ir(
     name: str, arguments: list[tuple[Arg, ...]], toolchain: Path, tmp_path: Path
 ) -> None:
-    signatures = tuple(
-        Signature(id=str(n), kernel=name, args=args, hints={}, tuned=False, ir="", bytecode="", sha256="")
-        for n, args in enumerate(arguments)
+    compare_with_reference(name, arguments, arguments, toolchain, tmp_path)
+
+
+def strided() -> Iterator[tuple[str, list[tuple[Arg, ...]], list[tuple[Arg, ...]]]]:
+    """Launches that rows make, and launches with strides and addresses that none of them has."""
+    rows = dict(cases())
+    yield (
+        "whole_numbers",
+        rows["whole_numbers"],
+        [
+            (array("x", "i32", (n,), (step,), at), array("y", "i32", (n,), (to,)), constant("TILE", 128))
+            for n in (1000, 33)
+            for step, to, at in ((2, 1, ALIGNED), (1, 3, ODD), (8, 16, ODD))
+        ],
     )
+    yield (
+        "padded_rows",
+        rows["padded_rows"],
+        [
+            (array("x", d, s, t, at), array("y", d, s, to), constant("TILE", 128))
+            for d in ("f16", "f32")
+            for s, t, to, at in (
+                ((64, 100), (200, 2), (100, 1), ALIGNED),
+                ((64, 100), (1, 64), (100, 1), ODD),
+                ((7, 100), (0, 1), (1, 7), ALIGNED),
+            )
+        ],
+    )
+    yield (
+        "single_elements",
+        rows["single_elements"],
+        [
+            (array("x", d, (7, 100), (200, 2)), array("y", d, (7, 3), (1, 7)), constant("TILE", 128))
+            for d in ("f16", "f32")
+        ],
+    )
+
+
+@pytest.mark.parametrize(("name", "rows", "others"), list(strided()), ids=[name for name, _, _ in strided()])
+def test_an_array_that_is_reached_by_address_may_have_strides_that_no_row_has(
+    name: str, rows: list[tuple[Arg, ...]], others: list[tuple[Arg, ...]], toolchain: Path, tmp_path: Path
+) -> None:
+    compare_with_reference(name, rows, others, toolchain, tmp_path)
+
+
+def compare_with_reference(
+    name: str, traced: list[tuple[Arg, ...]], asked: list[tuple[Arg, ...]], toolchain: Path, tmp_path: Path
+) -> None:
+    """A kernel translated from some launches has, for others, the Tile IR that the source gives them."""
+    signatures = signed(name, asked)
     references = export(signatures, toolchain, tmp_path)
     text = KERNELS.read_text(encoding="utf-8")
     line = text[: text.index(f"def {name}(")].count("\n") + 1
-    parameters = tuple(arg.name for arg in arguments[0])
+    parameters = tuple(arg.name for arg in asked[0])
     kernel = KernelSource(name=name, function=name, file="exact.py", line=line, parameters=parameters)
     analysis = Analysis(
         op="exact", source="cutile", target="cutile-rs", gpu="sm_90", tests=(), source_files=("exact.py",),
-        rows=(), kernels=(kernel,), signatures=signatures, void=False, versions={},
+        rows=(), kernels=(kernel,), signatures=signed(name, traced), void=False, versions={},
     )  # fmt: skip
     translation = translate("exact", {"exact.py": text}, analysis)
     assert translation.plan is not None, translation.findings
@@ -130,13 +176,13 @@ def test_every_signature_has_the_references_tile_ir(
     wanted = []
     for signature in signatures:
         entry = entry_for(translation.plan.entries, signature)
-        assert entry is not None
+        assert entry is not None, signature.args
         wanted.append(request(entry, signature))
     question = tmp_path / "request.json"
     folder = tmp_path / "candidate"
     folder.mkdir()
-    asked = {"file": str(source), "gpu": "sm_90", "out": str(folder), "entries": wanted}
-    question.write_text(json.dumps(asked), encoding="utf-8")
+    order = {"file": str(source), "gpu": "sm_90", "out": str(folder), "entries": wanted}
+    question.write_text(json.dumps(order), encoding="utf-8")
     server = str(toolchain / "native/bin/tilefarm-kc")
     ended = subprocess.run([server, "compile", str(question)], capture_output=True, text=True)
     for signature, result in zip(signatures, json.loads(ended.stdout)["results"], strict=True):
@@ -145,6 +191,13 @@ def test_every_signature_has_the_references_tile_ir(
         candidate = subprocess.run(argv, check=True, capture_output=True, text=True)
         found = compare(parse(references[signature.id]), parse(candidate.stdout), gpu="sm_90")
         assert found.same, f"{signature.args}: {found.difference}"
+
+
+def signed(name: str, arguments: list[tuple[Arg, ...]]) -> tuple[Signature, ...]:
+    return tuple(
+        Signature(id=str(n), kernel=name, args=args, hints={}, tuned=False, ir="", bytecode="", sha256="")
+        for n, args in enumerate(arguments)
+    )
 
 
 def export(signatures: tuple[Signature, ...], toolchain: Path, tmp_path: Path) -> dict[str, str]:

@@ -150,19 +150,19 @@ class EntryWriter:
             found.append((arg.shape if quantity == "extent" else arg.strides)[axis])
         return tuple(found)
 
-    def _ones(self, quantity: str, array: str, *, decide: bool) -> tuple[bool, ...]:
+    def _ones(self, quantity: str, array: str) -> tuple[bool, ...]:
         """Per axis: the extent or stride is 1 in every lane, which the entry then relies on.
 
-        With `decide`, lanes that disagree get entries of their own: the target's view types state it.
+        Lanes that disagree get entries of their own: the target's view types state it.
         """
         known = []
         for axis in range(self.arrays[array].rank):
             values = self._values(quantity, array, axis)
             text = f"{array}.shape[{axis}] == 1" if quantity == "extent" else f"{array}.stride({axis}) == 1"
             ones = {value == 1 for value in values}
-            if decide and len(ones) > 1:
+            if len(ones) > 1:
                 raise Split(self.definition, tuple(text if v == 1 else f"not {text}" for v in values))
-            if ones == {True} and (quantity == "stride" or decide):
+            if ones == {True}:
                 self.build.guards[text] = None
                 known.append(True)
             else:
@@ -176,12 +176,13 @@ class EntryWriter:
             ops = {n.op for n in walk(root) if n.attrs.get("array") == self.arrays[name]}
             viewed = bool(ops & {"load", "store", "num_tiles"})
             if ops:
+                # An array that is reached by address needs nothing of the kind: its strides are parameters,
+                # and a launch with strides that no row has is served as well.
+                none = (False,) * self.arrays[name].rank
                 layouts[name] = Layout(
                     viewed=viewed,
-                    unit_strides=self._ones("stride", name, decide=viewed),
-                    unit_extents=self._ones("extent", name, decide=True)
-                    if viewed
-                    else (False,) * self.arrays[name].rank,
+                    unit_strides=self._ones("stride", name) if viewed else none,
+                    unit_extents=self._ones("extent", name) if viewed else none,
                 )
         return layouts
 

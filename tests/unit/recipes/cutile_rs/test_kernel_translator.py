@@ -56,7 +56,8 @@ def test_one_entry_serves_all_element_types_and_tile_sizes() -> None:
     assert found.plan is not None
     (entry,) = found.plan.entries
     assert [g.name for g in entry.generics if g.role is not GenericRole.PROMISE] == ["E", "BLOCK"]
-    assert [p.role for p in entry.params] == [ParamRole.POINTER, ParamRole.EXTENT] * 2
+    assert [p.role for p in entry.params] == [ParamRole.POINTER, ParamRole.EXTENT, ParamRole.STRIDE] * 2
+    assert entry.when == ()
     assert "maxf(value, zero, nan::Disabled, ftz::Disabled)" in found.plan.source
 
 
