@@ -28,9 +28,15 @@ class Action(StrEnum):
     SERVICE_STOPPED = "service_stopped"  #: a worker service ended
     WORKER_RESTARTED = "worker_restarted"  #: the worker process had died or was deaf
     BROKER_RESTARTED = "broker_restarted"  #: the embedded Redis had died
+    GATEWAY_STARTED = "gateway_started"  #: the gateway takes questions
+    GATEWAY_STOPPED = "gateway_stopped"  #: the gateway ends
+    GATEWAY_RESTARTED = "gateway_restarted"  #: the gateway had died
+    GATEWAY_FAILED = "gateway_failed"  #: the gateway could not do its part; the box is told to come back
+    MODEL_ASKED = "model_asked"  #: a try to get an answer from the model API ended
+    MODEL_PARKED = "model_parked"  #: a question got no answer, its job is to be parked
 
 
-def context(action: Action, job: Job | None = None, **more: Any) -> dict[str, Any]:
+def context(action: Action, job: Job | None = None, /, **more: Any) -> dict[str, Any]:
     """The `extra` of a log line."""
     return {"action": action.value, "farm": {**(job.log_context() if job else {}), **more}}
 

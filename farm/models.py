@@ -129,6 +129,8 @@ class ModelTable(_Part):
 
     version: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     """Day of the prices."""
+    request_bytes: int = Field(default=8 << 20, gt=0)
+    """Largest request that a box may send, bytes."""
     models: dict[str, Model] = Field(min_length=1)
 
     @model_validator(mode="after")

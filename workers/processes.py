@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +73,14 @@ def python_module(name: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", _LAUNCH, str(Path(__file__).parents[1]), name, *arguments)
 
 
-def start_detached(argv: Sequence[str], *, log: Path, cwd: Path) -> int:
-    """Start a process in a session of its own, its output appended to a file; its pid."""
+def start_detached(argv: Sequence[str], *, log: Path, cwd: Path, env: Mapping[str, str] | None = None) -> int:
+    """Start a process in a session of its own, its output appended to a file; its pid. `env`: unset, as ours."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
+            env=None if env is None else dict(env),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -1,8 +1,8 @@
-"""The one module that opens Redis beside Celery: is it there, is it safe, what lies in the queue."""
+"""The one module that opens Redis beside Celery: is it there, is it safe, what lies in the queue; scripts."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,13 +65,7 @@ class RedisLink:
     @contextmanager
     def _open(self) -> Iterator[Any]:
         try:
-            # The library's own types and its stub package disagree; what comes back is Any.
-            client: Any = redis.Redis.from_url(
-                self._url.removeprefix("redis+").replace("socket://", "unix://", 1),
-                socket_timeout=TIMEOUT_S,
-                socket_connect_timeout=TIMEOUT_S,
-                retry=Retry(NoBackoff(), 0),
-            )
+            client = _client(self._url)
         except ValueError as error:
             raise ConfigurationError(f"broker.url: {error}") from error
         try:
@@ -82,6 +76,45 @@ class RedisLink:
             ) from error
         finally:
             client.close()
+
+
+class RedisScript:
+    """One Lua script, run by name of its digest over connections that stay open. Safe for threads.
+
+    Raises BrokerUnavailable when Redis does not answer.
+    """
+
+    def __init__(self, url: str, script: str) -> None:
+        self._url = url
+        try:
+            client: Any = _client(url)
+        except ValueError as error:
+            raise ConfigurationError(f"broker.url: {error}") from error
+        self._client = client
+        self._script = client.register_script(script)
+
+    def run(self, keys: Sequence[str], *arguments: str) -> Any:
+        """What the script returns; a Redis that lost the script is given it again."""
+        try:
+            return self._script(keys=list(keys), args=list(arguments))
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise BrokerUnavailable(f"Redis does not answer at {_shown(self._url)}: {_reason(error)}") from error
+        except redis.ResponseError as error:
+            raise BrokerUnavailable(f"Redis at {_shown(self._url)} refuses: {error}") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def _client(url: str) -> Any:
+    # The library's own types and its stub package disagree; what comes back is Any.
+    return redis.Redis.from_url(
+        url.removeprefix("redis+").replace("socket://", "unix://", 1),
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 def _shown(url: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from farm.job import FINAL
+from farm.job import JobState
 from farm.ledger import schema
 from farm.ledger.records import Answer, BudgetReached, Budgets, JobRef, Reservation, Scope, Usage
 from farm.ledger.rows import Part, job_row
@@ -43,16 +43,17 @@ class Money(Part):
             )
 
     def token_job(self, token: str) -> JobRef | None:
-        """Whose token it is; None for one that is unknown, revoked, or of a job that has ended."""
+        """Whose token it is; None for one that is unknown, revoked, or of a job whose box does not work now."""
         table, jobs = schema.tokens, schema.jobs
         query = (
-            select(jobs.c.id, jobs.c.run, jobs.c.op, jobs.c.attempt, jobs.c.state)
+            select(jobs.c.id, jobs.c.run, jobs.c.op, jobs.c.attempt)
             .join(table, table.c.job == jobs.c.id)
             .where(table.c.sha256 == _digest(token), table.c.revoked_at.is_(None))
+            .where(jobs.c.state == JobState.RUNNING.value, jobs.c.cancel_requested.is_(False))
         )
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-        if row is None or row.state in FINAL:
+        if row is None:
             return None
         return JobRef(run=row.run, job=row.id, op=row.op, attempt=row.attempt)
 
@@ -77,13 +78,18 @@ class Money(Part):
             )
             return kept
 
-    def settle(self, reservation: Reservation, usage: Usage | None) -> None:
-        """End a reservation; `usage` is what the call came to, None: it cost nothing. Twice does no harm."""
+    def settle(self, reservation: Reservation, usage: Usage | None, answer: Answer | None = None) -> None:
+        """End a reservation; `usage` is what the call came to, None: it cost nothing. Twice does no harm.
+
+        An answer that usage paid for is remembered in the same transaction: neither stands without the other.
+        """
         table = schema.reservations
         with self._database.write() as connection:
             connection.execute(table.delete().where(table.c.id == reservation.id))
             if usage is not None:
                 _count(connection, usage)
+                if answer is not None:
+                    self._remember(connection, usage.job, answer)
 
     def add_usage(self, usage: Usage) -> None:
         """Count a model call; one that is counted already changes nothing."""
@@ -117,10 +123,8 @@ class Money(Part):
 
     def keep_answer(self, job_id: str, answer: Answer) -> None:
         """Remember an answer that was paid for; the first one to a question stays."""
-        table = schema.answers
         with self._database.write() as connection:
-            if connection.scalar(select(table.c.sha256).where(table.c.question == answer.question)) is None:
-                connection.execute(insert(table).values(**asdict(answer), job=job_id, at=self._clock()))
+            self._remember(connection, job_id, answer)
 
     def answer(self, question: str) -> Answer | None:
         """The answer that was paid for, or None."""
@@ -128,6 +132,11 @@ class Money(Part):
         with self._database.read() as connection:
             row = connection.execute(select(table).where(table.c.question == question)).one_or_none()
         return None if row is None else Answer(question=row.question, sha256=row.sha256, request=row.request)
+
+    def _remember(self, connection: Connection, job_id: str, answer: Answer) -> None:
+        table = schema.answers
+        if connection.scalar(select(table.c.sha256).where(table.c.question == answer.question)) is None:
+            connection.execute(insert(table).values(**asdict(answer), job=job_id, at=self._clock()))
 
     def _limits(self, connection: Connection, run: str, limits: Budgets) -> dict[Scope, int]:
         own = connection.scalar(select(schema.runs.c.budget_micro_usd).where(schema.runs.c.id == run))

@@ -31,6 +31,16 @@ class GatewayPlace:
         """The settings that it was started with."""
         return self.state / "run" / "gateway-settings.json"
 
+    @property
+    def probe_secret(self) -> Path:
+        """What lets this user, and no box, ask for a call of no job."""
+        return self.state / "run" / "gateway-probe"
+
+    @property
+    def log(self) -> Path:
+        """What the gateway says."""
+        return self.state / "log" / "gateway.log"
+
     def transcript(self, job: str, attempt: int) -> Path:
         """What was said in an attempt of a job, one call a line."""
         return self.state / "transcripts" / job / f"{attempt}.jsonl"

@@ -6,7 +6,7 @@ import pytest
 
 from farm.errors import UnknownJob
 from farm.job import Accept, JobState
-from farm.ledger import Answer, BudgetReached, Budgets, Ledger, Reservation, Scope, Usage
+from farm.ledger import Answer, BudgetReached, Budgets, Change, Ledger, Reservation, Scope, Usage
 from farm.pipeline.stage import Stage
 
 DAY_S = 86_400.0
@@ -43,11 +43,18 @@ def test_a_model_call_is_counted_once(ledger, submit):
     assert ledger.usage(since=1_000_001.0) == ()
 
 
+def at_work(ledger, job):
+    for state in (JobState.PREPARING, JobState.RUNNING):
+        ledger.move(ledger.acquire(job.id, "me", ttl_s=10.0).job, state, Change())
+
+
 def test_a_token_names_its_job_until_it_is_revoked_and_is_stored_nowhere(ledger, submit, tmp_path):
     (job,) = submit()
     first, second = ledger.issue_token(job.id), ledger.issue_token(job.id)
+    assert ledger.token_job(first) is None
+    at_work(ledger, job)
     found = ledger.token_job(first)
-    assert (found.job, found.run, found.op, found.attempt) == (job.id, job.run, job.op, 0)
+    assert (found.job, found.run, found.op, found.attempt) == (job.id, job.run, job.op, 1)
     assert ledger.token_job(first[:-1]) is None
     dump = "\n".join(sqlite3.connect(tmp_path / "ledger.db").iterdump())
     assert first not in dump
@@ -59,12 +66,24 @@ def test_a_token_names_its_job_until_it_is_revoked_and_is_stored_nowhere(ledger,
         ledger.issue_token("nobody")
 
 
-def test_the_token_of_a_job_that_ended_is_no_good(ledger, submit):
+def test_the_token_of_a_job_whose_box_does_not_work_is_no_good(ledger, submit):
+    going, gone = submit("relu", "gelu")
+    tokens = {job.id: ledger.issue_token(job.id) for job in (going, gone)}
+    at_work(ledger, going)
+    at_work(ledger, gone)
+    ledger.request_cancel(going.id)
+    ledger.move(ledger.acquire(gone.id, "me", ttl_s=10.0).job, JobState.CAPTURED, Change())
+    assert [ledger.token_job(token) for token in tokens.values()] == [None, None]
+
+
+def test_an_answer_is_remembered_with_what_it_cost(ledger, submit):
     (job,) = submit()
-    token = ledger.issue_token(job.id)
-    ledger.request_cancel(job.id)
-    assert ledger.job(job.id).state is JobState.CANCELLED
-    assert ledger.token_job(token) is None
+    kept = ledger.reserve(job.id, 10, Budgets())
+    ledger.settle(kept, usage(job), Answer(question="q", sha256="d", request="req_1"))
+    assert ledger.answer("q") == Answer(question="q", sha256="d", request="req_1")
+    ledger.settle(kept, usage(job), Answer(question="q", sha256="e", request="req_1"))
+    assert ledger.answer("q").sha256 == "d"
+    assert len(ledger.usage(job.id)) == 1
 
 
 @pytest.mark.parametrize("scope", list(Scope))
