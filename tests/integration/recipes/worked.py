@@ -108,10 +108,10 @@ def put_kernel(folders: Folders, example: Example, file: str, instance: Callable
     write_json(folders.out / INSTANCES, Instances(instances=made))
 
 
-def put_host(folders: Folders, example: Example, layout: Layout) -> None:
+def put_host(folders: Folders, example: Example, layout: Layout, ffi: str = "ffi.rs") -> None:
     """Lay the example's host code into the workspace, with the lines of shared files that belong to it."""
     folder = folders.work / GYM / "cutile_rs"
-    (folder / f"{example.op}_kernel" / "ffi.rs").write_text(example.file("ffi.rs"), encoding="utf-8")
+    (folder / f"{example.op}_kernel" / "ffi.rs").write_text(example.file(ffi), encoding="utf-8")
     (folder / f"{example.op}.py").write_text(example.file("wrapper.py"), encoding="utf-8")
     tree = read_tree(folders.work)
     package = find_package(tree, layout)

@@ -11,6 +11,7 @@ from farm.orders import BoxOrder
 from farm.pipeline.stage import Finding, Reply, Verdict
 from farm.recipes import BoxIO
 from farm.recipes.cutile_rs.stages.analyse import ANALYSIS
+from farm.recipes.cutile_rs.stages.compiling import IR_REPORT, Compared
 from farm.recipes.cutile_rs.stages.kernel import kernel_file
 from farm.recipes.cutile_rs.stages.launched import Standing, compiled
 from farm.recipes.cutile_rs.stages.proof import CANDIDATE, compare_all
@@ -26,6 +27,11 @@ def compare_ir(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
     What is declared to differ is noted; what differs otherwise is the kernel's.
     """
     if not (io.out / CANDIDATE).exists():
+        found = _compiled_differently(io)
+        if found:
+            save(io, IR_DIAGNOSIS, found)
+            summary = f"Tile IR differs: {found[0].message}"
+            return blocked(Verdict.FAIL_FIXABLE, Owner.KERNEL, Fault.KERNEL, found, summary)
         message = "the candidate was never recorded, so there is no Tile IR to compare"
         found = (finding(message, "D has to build and record before C can say anything"),)
         save(io, IR_DIAGNOSIS, found)
@@ -57,6 +63,18 @@ def compare_ir(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> Reply:
         artifacts=(IR_DIAGNOSIS,),
         summary=f"the Tile IR of {len(proof.signatures)} signatures is the reference's"
         + (f" but for {len(notes)}, as declared" if notes else ""),
+    )
+
+
+def _compiled_differently(io: BoxIO) -> tuple[Finding, ...]:
+    """What B's comparison showed, where nothing was recorded: then kernel.rs alone can be looked at."""
+    try:
+        report = load(io.out / IR_REPORT, tuple[Compared, ...])
+    except (OSError, ValueError):
+        return ()
+    wrong = (item for item in report if not item.same and not item.declared)
+    return tuple(
+        finding(f"{item.kernel}, signature {item.signature}: {item.difference}", _ADVICE) for item in wrong
     )
 
 
