@@ -56,3 +56,10 @@ def chosen_values(x, wanted, y, value: float, TILE: ct.Constant[int]):
     index = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     chosen = ct.where(ct.gather(wanted, index), value, ct.gather(x, index).astype(ct.float32))
     ct.scatter(y, index, chosen.astype(y.dtype))
+
+
+@ct.kernel
+def two_rows(x, y, TILE: ct.Constant[int]):
+    row = ct.bid(0)
+    upper, lower = ct.load(x, (2 * row, 0), (1, TILE)), ct.load(x, (2 * row + 1, 0), (1, TILE))
+    ct.store(y, (row, 0), ct.maximum(upper, lower))

@@ -79,6 +79,13 @@ def cases() -> Iterator[tuple[str, list[tuple[Arg, ...]]]]:
             for d, s, t, at in rows
         ],
     )
+    yield (
+        "two_rows",
+        [
+            (array("x", d, s, t, at), array("y", d, (max(s[0] // 2, 1), s[1]), (s[1], 1)), constant("TILE", 64))
+            for d, s, t, at in rows[:2]
+        ],
+    )
     yield "picked_rows", [
         (
             array("table", d, s, t),

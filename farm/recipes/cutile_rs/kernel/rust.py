@@ -116,7 +116,12 @@ class Printer(Spelling):
         dims = node.type.shape if node.op == "load" and node.type else node.attrs["shape"]
         codes = tuple(dim.code for dim in dims)
         padding = node.attrs.get("padding", "None")
-        key = (array.name, codes, "mut" if node.op == "store" else padding)
+        kind = (array.name, codes, "mut" if node.op == "store" else padding)
+        # A view orders its loads, which the source does not: each load has a view of its own.
+        loads = self.loads.setdefault(kind, [])
+        if node.op == "load" and node not in loads:
+            loads.append(node)
+        key = (*kind, loads.index(node) if node.op == "load" else 0)
         if key not in self.partitions:
             rust, element = self.views[array.name], array.dtype.code
             name = self.names.fresh(f"{self.names.array(array.name)}_tiles")

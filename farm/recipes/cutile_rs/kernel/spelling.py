@@ -47,7 +47,8 @@ class Spelling:
     inline: dict[Node, str] = field(default_factory=dict)
     scopes: list[dict[tuple[str, str], str]] = field(default_factory=lambda: [{}])  #: constants defined so far
     views: dict[str, str] = field(default_factory=dict)  #: Rust name of an array's tensor view
-    partitions: dict[tuple[str, tuple[str, ...], str], str] = field(default_factory=dict)
+    partitions: dict[tuple[str, tuple[str, ...], str, int], str] = field(default_factory=dict)
+    loads: dict[tuple[str, tuple[str, ...], str], list[Node]] = field(default_factory=dict)  #: by what they read
 
     def line(self, text: str) -> None:
         """One more line at the current depth."""
