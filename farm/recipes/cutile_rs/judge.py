@@ -94,8 +94,17 @@ def _gate(gate: GateName, text: str, complete: bool, proof: Proof) -> GateResult
         return GateResult(gate=gate, ruling=Ruling.PASS, basis=Basis.CERTIFIED, summary=f"certified {text}")
     if gate is GateName.CORRECTNESS and proof.broken:
         return GateResult(gate=gate, ruling=Ruling.FAIL, basis=None, summary=f"{proof.broken[0]}; {text}")
-    summary = f"not certified: {proof.undecided[0]}; {NOT_MEASURED}" if proof.undecided else NOT_MEASURED
+    why = _uncertified(proof)
+    summary = NOT_MEASURED if why is None else f"not certified: {why}; {NOT_MEASURED}"
     return GateResult(gate=gate, ruling=Ruling.NOT_RUN, basis=None, summary=summary)
+
+
+def _uncertified(proof: Proof) -> str | None:
+    """Why there is no certificate, in one line: what cannot be decided, or the first signature that differs."""
+    if proof.undecided:
+        return proof.undecided[0]
+    found = next((item for item in proof.signatures if not item.same and item.difference), None)
+    return None if found is None else f"{found.kernel}: {str(found.difference).splitlines()[0]}"
 
 
 def _rule(order: BoxOrder, io: BoxIO, layout: Layout, op: Op) -> GateReport | None:

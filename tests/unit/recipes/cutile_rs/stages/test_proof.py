@@ -119,6 +119,8 @@ def test_tile_ir_that_differs_as_declared_waits_for_a_gpu_and_is_never_certified
 def test_a_gate_hears_of_no_declaration_and_fails_nothing_for_other_tile_ir(tmp_path: Path) -> None:
     found = analysis(row())
     given = report(ORDER, found, proven(tmp_path, found, mate(), candidate=OTHER_IR))
+    assert given.gates[0].summary.startswith("not certified: relu._relu_kernel: ")
+    assert "\n" not in given.gates[0].summary
     assert {gate.ruling for gate in given.gates} == {Ruling.NOT_RUN}
     assert decided(given, Accept.CERTIFIED) is Judgement.AWAIT_GPU
 
