@@ -81,14 +81,14 @@ def _require(landing: Landing, gate: GateName, result: GateResult | None) -> Non
 def land(repositories: Repositories, landing: Landing, bare_tree: Tree, patch: Patch) -> Landed:
     """Commit the complete bare base plus the patch onto the base and push it.
 
-    Repeating it after a crash gives the same commit and ends at once when the remote has it. A branch that
-    an earlier run left is replaced under a lease on what it holds now. Raises NotAccepted, PatchConflict,
-    RepositoryError or RemoteRefused; nothing has been pushed then.
+    Repeating it after a crash gives the same commit and ends at once when the remote has it. A branch that an
+    earlier run left is replaced under a lease on what it holds now; one with somebody else's commit is not.
+    Raises NotAccepted, PatchConflict, RepositoryError or RemoteRefused; nothing has been pushed then.
     """
     text = message(landing, patch)
     tree = apply_patch(bare_tree, patch)
     branch = branch_name(landing)
     commit = repositories.write_commit(landing.repo, tree, landing.base, text, Author(), landing.when_s)
     to = landing.repo if landing.push_to is None else landing.push_to
-    repositories.push(landing.repo, commit, branch, to, repositories.remote_branch(to, branch))
+    repositories.push(landing.repo, commit, branch, to, repositories.replaceable(landing.repo, branch, to))
     return Landed(commit=commit, branch=branch)

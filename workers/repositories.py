@@ -91,6 +91,30 @@ class Repositories:
         """The id that a branch has in a remote now, or None. Raises RemoteSilent, RepositoryError."""
         return self._remote(to, branch)[0]
 
+    def replaceable(self, repo: str, branch: str, to: str) -> str | None:
+        """What a farm branch holds in a remote, None: there is none. A commit of ours may be replaced.
+
+        Raises RemoteRefused when somebody else made or amended the commit, RemoteSilent, RepositoryError.
+        """
+        now = self.remote_branch(to, branch)
+        if now is None:
+            return None
+        mirror = self._mirror(repo) if self._mirror(repo).exists() else self._fetch(repo)
+        if not self._has(mirror, now):
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+            done = self._git.run(mirror, "fetch", *options, self.location(to), f"refs/heads/{branch}")
+            if done.status != 0:
+                raise RemoteSilent(f"{branch!r} of {_shown(to)} cannot be read: {self._words(to, done)}")
+        header = self._git.must(mirror, "cat-file", "commit", now).decode("utf-8", "replace").partition("\n\n")[0]
+        committer = next((line for line in header.splitlines() if line.startswith("committer ")), "")
+        if not committer.startswith(f"committer {Author().name} <{Author().email}> "):
+            who = committer.removeprefix("committer ").rpartition(" <")[0] or "somebody else"
+            raise RemoteRefused(
+                f"{branch!r} of {_shown(to)} holds {now[:12]} by {who}, which the farm did not make; it is not "
+                "replaced: move that commit to a branch of another name, or give --push-to"
+            )
+        return now
+
     def check_push(self, repo: str, commit: str, branch: str, to: str | None) -> None:
         """Ask `to` (None: `repo`) whether it would take a farm branch; nothing changes there.
 

@@ -177,6 +177,30 @@ def test_a_push_is_idempotent_and_replaces_only_what_it_expects(
     assert git(source, "rev-parse", "trunk") == base
 
 
+def test_a_branch_is_replaced_while_it_holds_what_we_made_and_nobody_changed(
+    repositories: Repositories, source: Path, git: GitCommand, tmp_path: Path
+) -> None:
+    repo, branch = str(source), "farm/cutile-rs/relu"
+    base = repositories.resolve(repo, None)
+    tree = repositories.read_commit_tree(repo, base)
+    ours = repositories.write_commit(repo, tree, base, "1", Author(), 1)
+    assert repositories.replaceable(repo, branch, repo) is None
+    repositories.push(repo, ours, branch, None, None)
+    assert repositories.replaceable(repo, branch, repo) == ours
+
+    git(tmp_path, "clone", "-q", "-b", branch, repo, "desk")
+    for words in (("--allow-empty", "-m", "mine"), ("--allow-empty", "--amend", "-m", "better")):
+        git(tmp_path / "desk", "reset", "-q", "--hard", ours)
+        git(tmp_path / "desk", "commit", "-q", *words)
+        git(tmp_path / "desk", "push", "-qf", "origin", branch)
+        theirs = git(source, "rev-parse", branch)
+        with pytest.raises(
+            RemoteRefused, match=rf"holds {theirs[:12]} by .*, which the farm did not make.*--push-to"
+        ):
+            repositories.replaceable(repo, branch, repo)
+    assert git(source, "rev-parse", branch) == theirs
+
+
 @pytest.mark.parametrize(
     "branch",
     [
