@@ -51,12 +51,15 @@ class GateDesk:
         self, ops: str, *, repo: str, base: str | None, recipe: str, folder: Path, say: Say
     ) -> BundleView:
         """Write a bundle of implementations that the target repo holds. Raises FarmError."""
-        commit = self._repositories().resolve(repo, base)
-        exhibits = self._exhibits()
-        read = exhibits.read(self._recipe(recipe), repo, commit)
-        landed = tuple(op for op in read.ops if op.landed)
-        names = [op.name for op in landed] if ops == "all" else [op.name for op in select_ops(ops, read.ops)]
-        return self._write(read, exhibits.landed(read, repo, commit, names, say), folder)
+        from workers.tentative import tentatively
+
+        with tentatively(self._repositories()):
+            commit = self._repositories().resolve(repo, base)
+            exhibits = self._exhibits()
+            read = exhibits.read(self._recipe(recipe), repo, commit)
+            landed = tuple(op for op in read.ops if op.landed)
+            names = [op.name for op in landed] if ops == "all" else [op.name for op in select_ops(ops, read.ops)]
+            return self._write(read, exhibits.landed(read, repo, commit, names, say), folder)
 
     def bundle_jobs(self, name: str, *, folder: Path) -> BundleView:
         """Write a bundle of a job, or of a run's jobs that wait for a GPU. Raises FarmError."""
@@ -96,7 +99,9 @@ class GateDesk:
         return table(measured), bar_chart(measured, title="Speedup of the target implementations")
 
     def run(self, bundle: Path, results: Path, words: Sequence[str]) -> int:
-        """Run a bundle's gates on this machine; the runner's exit code. Its lines go to stderr."""
+        """Run a bundle's gates here; the runner's exit code, its lines on stderr. Raises UsageError."""
+        if not (bundle / "run").is_file():
+            raise UsageError(f"{bundle} is no bundle: it has no program `run`; `farm bundle` writes one")
         program = [sys.executable, str(bundle / "run"), "-o", str(results), *words]
         return subprocess.run(program, stdout=sys.stderr, check=False).returncode
 
@@ -111,6 +116,7 @@ class GateDesk:
         from farm.recipe import load_recipe
         from farm.recipes import Conversion, load
         from farm.store import FolderStore
+        from workers.tentative import tentatively
 
         if Path(what).is_dir():
             return verify_folder(Path(what)), read_folder(Path(what))
@@ -119,8 +125,9 @@ class GateDesk:
             recipe = load_recipe(self._recipe(name))
             return load(recipe.conversion, recipe.layout)
 
-        store = FolderStore(self._settings.artifacts)
-        view, files = verify_commit(self._repositories(), conversion, repo, what, store=store, folder=evidence)
+        store, repositories = FolderStore(self._settings.artifacts), self._repositories()
+        with tentatively(repositories):
+            view, files = verify_commit(repositories, conversion, repo, what, store=store, folder=evidence)
         if out is not None:
             write_files(files, out)
         return view, files

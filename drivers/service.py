@@ -1,7 +1,6 @@
 """What the commands do, apart from words and colours. Everything it needs is handed in."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -14,6 +13,7 @@ from farm.ledger import Ledger
 from farm.op import Op
 from farm.tree import Entry, Tree
 from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
+from workers.tentative import tentatively
 
 if TYPE_CHECKING:
     from farm.recipe import Recipe
@@ -146,27 +146,16 @@ class FarmService:
 
     def ops(self, *, repo: str, base: str | None, recipe: str) -> OpsView:
         """The ops of a target repo. Raises RepositoryError, ConfigurationError."""
-        with self._tentatively():
+        with tentatively(self._sources()):
             looked = self._look(repo, base, recipe)
         return OpsView(repo=repo, base=looked.commit, recipe=recipe, ops=tuple(op_view(op) for op in looked.ops))
 
     def submit(self, request: SubmitRequest) -> Run:
         """Check everything, then store the run and tell the workers. Raises before anything is stored."""
-        with self._tentatively():
+        with tentatively(self._sources()):
             run = self._submit(request)
         self._tell(run)
         return run
-
-    @contextmanager
-    def _tentatively(self) -> Iterator[None]:
-        """Keep what was fetched for the first time if the block succeeds, else leave nothing of it."""
-        sources = self._sources()
-        try:
-            yield
-        except BaseException:
-            sources.discard()
-            raise
-        sources.keep()
 
     def _submit(self, request: SubmitRequest) -> Run:
         looked = self._look(request.repo, request.base, request.recipe)

@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
+
+from farm.errors import ConfigurationError
 
 
 class Tentative:
@@ -28,9 +31,14 @@ class Tentative:
         return self._places.get(place, place)
 
     def begin(self, place: Path) -> Path:
-        """Where to build the folder that will lie at `place`."""
+        """Where to build the folder that will lie at `place`. Raises ConfigurationError."""
         if self._room is None:
-            self._state.mkdir(parents=True, exist_ok=True)
+            try:
+                self._state.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"the state folder {self._state} cannot be used: {error.strerror}; set TILEFARM_STATE"
+                ) from error
             self._room = Path(tempfile.mkdtemp(prefix="new-", dir=self._state))
         # The name stays: locks and messages are made from it.
         self._places[place] = self._room / str(len(self._places)) / place.name
@@ -71,6 +79,27 @@ def _move(now: Path, place: Path) -> None:
     except OSError:
         if not place.exists():
             raise
+
+
+class Keeps(Protocol):
+    """What was fetched for the first time and belongs to no one yet."""
+
+    def keep(self) -> None:
+        """Keep it."""
+
+    def discard(self) -> None:
+        """Leave nothing of it."""
+
+
+@contextmanager
+def tentatively(made: Keeps) -> Iterator[None]:
+    """Keep what was fetched for the first time if the block succeeds, else leave nothing of it."""
+    try:
+        yield
+    except BaseException:
+        made.discard()
+        raise
+    made.keep()
 
 
 @contextmanager

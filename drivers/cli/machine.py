@@ -68,7 +68,9 @@ def recipe_check(
     """List all mistakes of a recipe at once. Ends with 2 when there is one."""
     view = RecipeChecksView(recipes=wiring(context).service(embedded=False).check_recipe(name))
     lines = [
-        f"{check.recipe}: {problem}" for check in view.recipes for problem in check.problems or ("no mistakes",)
+        problem if problem.startswith(check.recipe) else f"{check.recipe}: {problem}"
+        for check in view.recipes
+        for problem in check.problems or ("no mistakes",)
     ]
     emit(view, as_json=as_json, render=lambda: Text("\n".join(lines)))
     if any(check.problems for check in view.recipes):

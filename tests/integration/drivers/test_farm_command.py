@@ -46,6 +46,21 @@ def test_a_missing_repo_or_revision_is_refused(farm: FarmCommand, tmp_path: Path
     assert "git" in farm.refused("submit", "--ops", "relu", "--repo", str(tmp_path / "plain"), code=2)
 
 
+def test_what_is_no_commit_op_or_bundle_is_refused_and_leaves_nothing(farm: FarmCommand, tmp_path: Path) -> None:
+    assert "no revision 'gone'" in farm.refused("verify", "gone", code=2)
+    assert "`farm ops`" in farm.refused("judge", "gone", "-o", str(tmp_path / "judged"), code=2)
+    assert "`farm bundle` writes one" in farm.refused("accept", str(tmp_path), code=2)
+    assert not (tmp_path / "judged").exists()
+
+
+def test_a_state_folder_that_cannot_be_one_is_named(farm: FarmCommand, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+        message = farm.refused("submit", "--ops", "relu", code=2, TILEFARM_STATE=str(place))
+        assert f"the state folder {place} cannot be used" in message
+        assert "TILEFARM_STATE" in message
+
+
 def test_a_repo_without_the_recipes_layout_is_refused(farm: FarmCommand, tmp_path: Path) -> None:
     repo = tmp_path / "other"
     repo.mkdir()
