@@ -10,6 +10,7 @@ from pathlib import Path
 
 from farm.errors import FarmError
 from farm.views import CheckView, DoctorView
+from workers.gateway.client import Health, Probed
 
 Check = Callable[[], CheckView]
 
@@ -97,6 +98,34 @@ def recipes(problems: Mapping[str, Sequence[str]]) -> CheckView:
         advice = "`farm recipe check NAME` lists them"
         return CheckView(name="recipes", level="error", detail=detail, next_step=advice)
     return CheckView(name="recipes", level="ok", detail=", ".join(problems) or "none", next_step=None)
+
+
+def gateway(health: Health | None, problem: str | None) -> CheckView:
+    """The relay to the model API; `problem`: why none could be started, None: one could."""
+    if health is None and problem is not None:
+        what, _, advice = problem.partition("; ")
+        return CheckView(name="gateway", level="warning", detail=f"no agents: {what}", next_step=advice)
+    if health is None:
+        detail = "not running; a run whose agents may have to work starts it"
+        return CheckView(name="gateway", level="ok", detail=detail, next_step=None)
+    if not health.broker:
+        return CheckView(name="gateway", level="error", detail="runs without its Redis", next_step="`farm up`")
+    detail = f"runs, {health.active} of {health.limit} calls under way"
+    if health.rest_s or health.failing_s:
+        detail += f"; the API has failed for {health.failing_s:.0f} s, nobody asks for {health.rest_s:.0f} s"
+        return CheckView(
+            name="gateway", level="warning", detail=detail, next_step="jobs wait and go on by themselves"
+        )
+    return CheckView(name="gateway", level="ok", detail=detail, next_step=None)
+
+
+def model(probed: Probed) -> CheckView:
+    """What came of one tiny call."""
+    if not probed.works:
+        advice = "correct gateway.url, the key or the account, then `farm down` and try again"
+        return CheckView(name="model", level="error", detail=f"{probed.model}: {probed.why}", next_step=advice)
+    detail = f"{probed.model} answers in {probed.seconds:.1f} s, for {probed.micro_usd} millionths of a dollar"
+    return CheckView(name="model", level="ok", detail=detail, next_step=None)
 
 
 def gpu(device_nodes: Sequence[str]) -> CheckView:

@@ -1,4 +1,4 @@
-"""The farm of one machine: a Redis and a worker that belong to a state folder.
+"""The farm of one machine: a Redis, a worker and, where agents are to work, a gateway, of one state folder.
 
 `up` starts what is missing and finds what runs; both live beyond the command. They stop by `down`,
 or by themselves when no job has moved for a while. `python -m drivers.embedded SETTINGS.json` is
@@ -8,6 +8,7 @@ the service that `up` starts.
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from farm import logs
 from farm.errors import FarmError
 from farm.ledger import Ledger
 from farm.logs import Action, context
-from farm.settings import Settings, dump, restore
+from farm.settings import Settings, drop_keys, dump, inherited, restore
 from workers import processes
 from workers.filelock import FileLock
+from workers.gateway import host
+from workers.gateway.place import settings_file
+from workers.gateway.usable import key_problem
 from workers.redis_link import RedisLink
 from workers.service import Service
 
@@ -38,6 +42,7 @@ class Status:
     redis_answers: bool
     service: int | None  #: pid of the worker's service, None: none runs
     ready: bool  #: the worker takes messages
+    gateway: int | None  #: pid of the gateway, None: none runs
     settings: Settings  #: as the service has or would have them, `broker.url` filled in
 
     @property
@@ -54,11 +59,11 @@ def connected(settings: Settings) -> Settings:
     return settings.model_copy(update={"broker": settings.broker.model_copy(update={"url": url})})
 
 
-def up(settings: Settings, *, wait_ready: bool = False) -> Status:
+def up(settings: Settings, *, wait_ready: bool = False, gateway: Mapping[str, str] | None = None) -> Status:
     """Start what is missing; a second call finds what runs. Submit jobs before, so that it stays up.
 
-    A given `broker.url` is used instead of a Redis of its own. Raises BrokerUnavailable, or
-    ConfigurationError when the state folder cannot be used.
+    A given `broker.url` is used instead of a Redis of its own. With an environment for it, a gateway is started
+    too. Raises BrokerUnavailable, or ConfigurationError when the state folder cannot be used or there is no key.
     """
     where = places(settings.state)
     full = connected(settings)
@@ -69,24 +74,28 @@ def up(settings: Settings, *, wait_ready: bool = False) -> Status:
             where.ready.unlink(missing_ok=True)
             where.settings.write_text(dump(full), encoding="utf-8")
             command = processes.python_module("drivers.embedded", str(where.settings))
-            pid = processes.start_detached(command, log=where.log("worker"), cwd=where.state)
+            log = where.log("worker")
+            pid = processes.start_detached(command, log=log, cwd=where.state, env=inherited())
             processes.record(where.service_pid, pid)
+        if gateway is not None:
+            host.ensure(full, gateway)
     if wait_ready:
         _await_ready(where)
     return status(settings)
 
 
 def down(settings: Settings) -> bool:
-    """Stop worker and Redis; jobs and boxes stay as they are. Whether anything ran."""
+    """Stop worker, gateway and Redis; jobs and boxes stay as they are. Whether anything ran."""
     where = places(settings.state)
     with FileLock(where.lock).held():
         service = processes.recorded(where.service_pid)
         if service is not None:
             processes.stop(service, grace_s=settings.worker.stop_grace_s + 5.0)
             where.service_pid.unlink(missing_ok=True)
+        relayed = host.stop(settings)
         stopped = redis_server.stop(where, grace_s=10.0)
         where.ready.unlink(missing_ok=True)
-    return stopped or service is not None
+    return stopped or relayed or service is not None
 
 
 def status(settings: Settings) -> Status:
@@ -101,12 +110,13 @@ def status(settings: Settings) -> Status:
         redis_answers=redis_server.answers(RedisLink(full.broker.url or "", embedded=True)),
         service=service.pid if service else None,
         ready=service is not None and where.ready.exists(),
+        gateway=host.pid(settings),
         settings=full,
     )
 
 
 class _Chores:
-    """What the service of an embedded farm does beside working: keep Redis alive, notice idleness."""
+    """What the service of an embedded farm does beside working: keep Redis and gateway alive, notice idleness."""
 
     def __init__(self, settings: Settings, where: Places) -> None:
         self._settings = settings
@@ -127,6 +137,23 @@ class _Chores:
                 self._lock.release()
         return False
 
+    def keep_gateway(self) -> bool:
+        """Start a gateway again that was killed with its keeper, where its key is not gone with it."""
+        wanted = settings_file(self._settings.state).exists()
+        if (
+            not wanted
+            or host.pid(self._settings) is not None
+            or key_problem(self._settings.gateway, {}) is not None
+        ):
+            return False
+        if self._lock.take():
+            try:
+                if host.ensure(self._settings, inherited(), wait=False):
+                    _log.error("the gateway had died", extra=context(Action.GATEWAY_RESTARTED))
+            finally:
+                self._lock.release()
+        return False
+
     def stop_when_idle(self) -> bool:
         """Whether nothing has moved for the idle time; if so, the lock is kept until `finish`."""
         if not self._idle() or not self._lock.take():
@@ -137,8 +164,9 @@ class _Chores:
         return False
 
     def finish(self) -> None:
-        """After an idle stop: end Redis too and let go."""
+        """After an idle stop: end gateway and Redis too and let go."""
         if self._lock.taken:
+            host.stop(self._settings)
             redis_server.stop(self._where, grace_s=10.0)
             self._where.service_pid.unlink(missing_ok=True)
             self._where.ready.unlink(missing_ok=True)
@@ -179,11 +207,12 @@ def main(argv: list[str]) -> int:
     """Entry point of the service: the path of dumped settings."""
     path = Path(argv[0])
     logs.configure()
+    drop_keys()
     settings = restore(path.read_text(encoding="utf-8"))
     where = places(settings.state)
     chores = _Chores(settings, where)
     try:
-        Service(settings, path, chores=(chores.keep_redis, chores.stop_when_idle)).run()
+        Service(settings, path, chores=(chores.keep_redis, chores.keep_gateway, chores.stop_when_idle)).run()
     finally:
         chores.finish()
     return 0

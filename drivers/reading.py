@@ -1,12 +1,14 @@
 """Views of runs and jobs, read from the ledger and the artifact store. Changes nothing."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from drivers.money import usage_view
+from drivers.talk import transcript_view
 from farm import codec
 from farm.errors import UnknownJob, UnknownRun
 from farm.events import Logged, Moved
@@ -25,11 +27,15 @@ from farm.views import (
     LogsView,
     RunView,
     StatusView,
+    TranscriptView,
+    UsageView,
     job_view,
 )
 from workers.livelogs import GATE_PREFIX, Part, printable
 
 T = TypeVar("T")
+#: The lines of the transcript of a job's attempt; see workers.gateway.transcripts.
+Talk = Callable[[Job, int], Sequence[Mapping[str, Any]]]
 #: Parts of the logs of a job's running box, beyond the offsets by name; see workers.livelogs.
 Live = Callable[[Job, dict[str, int]], Sequence[Part]]
 
@@ -38,13 +44,23 @@ class Reader:
     """Answers questions about runs and jobs."""
 
     def __init__(
-        self, *, ledger: Ledger, store: ArtifactStore, reports: Path, live: Live = lambda _job, _seen: ()
+        self,
+        *,
+        ledger: Ledger,
+        store: ArtifactStore,
+        reports: Path,
+        live: Live = lambda _job, _seen: (),
+        talk: Talk = lambda _job, _attempt: (),
     ) -> None:
-        """`reports` is the folder that holds one folder a run; `live` reads the logs of running boxes."""
+        """`reports` is the folder that holds one folder a run; `live` reads the logs of running boxes.
+
+        `talk` reads what was said in an attempt.
+        """
         self._ledger = ledger
         self._store = store
         self._reports = reports
         self._live = live
+        self._talk = talk
 
     def find_run(self, name: str | None) -> Run:
         """The run called so, or the newest when `name` is None. Raises UnknownRun."""
@@ -154,6 +170,19 @@ class Reader:
                 lines += [f"{part.name}: {line}" for line in part.text.splitlines()]
                 seen[part.name] = part.end
         return tuple(lines)
+
+    def usage(self, run: Run | None) -> UsageView:
+        """What the model calls of a run, or of all, used and cost."""
+        usages = self._ledger.usage(run=None if run is None else run.id)
+        runs = {usage.run for usage in usages} if run is None else {run.id}
+        jobs = [job for name in sorted(runs) for job in self._ledger.jobs(run=name)]
+        budget = None if run is None else run.budget_micro_usd
+        return usage_view(usages, jobs, run=None if run is None else run.id, budget_micro_usd=budget)
+
+    def transcript(self, job: Job, stage: str | None) -> TranscriptView:
+        """What a job's agents and the model said."""
+        numbers = range(1, job.attempt + 1)
+        return transcript_view(job.id, [(number, self._talk(job, number)) for number in numbers], stage)
 
     def jobs(self, run: Run) -> tuple[Job, ...]:
         """The run's jobs."""

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from farm.errors import RepositoryError, UnknownOp, UsageError
 from farm.job import Accept
@@ -28,6 +29,20 @@ class SubmitRequest:
     accept: Accept
     push_to: str | None  #: None: to `repo`
     executors: ExecutorKind | None = None  #: of every stage; None: as the recipe says
+    budget: str | None = None  #: most that its model calls may cost, US dollars; None: no limit of its own
+
+
+def budget_micro_usd(text: str) -> int:
+    """An amount of dollars as millionths. Raises UsageError."""
+    from farm.models import micro_usd  # loads pydantic, which most commands do without
+
+    try:
+        amount = Decimal(text.strip().removeprefix("$"))
+        if not amount.is_finite() or amount < 0:
+            raise UsageError(f"a budget is an amount of dollars from 0, not {text!r}")
+        return micro_usd(amount)
+    except InvalidOperation:
+        raise UsageError(f"a budget is an amount of dollars like 12.50, not {text!r}") from None
 
 
 def repo_from_here(text: str) -> str:

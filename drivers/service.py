@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from drivers.reading import Reader
-from drivers.requests import SubmitRequest, select_ops, unreadable
+from drivers.requests import SubmitRequest, budget_micro_usd, select_ops, unreadable
 from farm.errors import ConfigurationError, RepositoryError, UsageError
-from farm.job import FINAL, Job, JobState, Run
+from farm.job import FINAL, Job, JobState, ParkReason, Run
 from farm.ledger import Ledger
 from farm.op import Op
+from farm.pipeline.stage import ExecutorKind
 from farm.tree import Entry, Tree
 from farm.views import ChangedView, OpsView, RecipeCheckView, ReportView, RunView, op_view
 from workers.tentative import tentatively
@@ -114,6 +115,7 @@ class Hooks:
     versions: Callable[[], Mapping[str, str]]  #: of the toolchain's parts; empty when it is not installed
     say: Callable[[str], None] = lambda _: None  #: a message to the person, beside the document
     stopped: Callable[[], bool] = lambda: False  #: whether no worker of ours runs where one should
+    gateway: Callable[[], str | None] = lambda: None  #: makes agents able to ask a model; why not
 
 
 class _Looked(NamedTuple):
@@ -167,6 +169,7 @@ class FarmService:
         self._sources().check_push(request.repo, looked.commit, branch, request.push_to)
         for check in self._hooks.preflight:
             check()
+        self._need_gateway(request.executors, looked.recipe)
         run = self._ledger.submit(
             recipe=request.recipe,
             repo=request.repo,
@@ -175,6 +178,7 @@ class FarmService:
             accept=request.accept,
             attempts=attempts,
             executors=request.executors,
+            budget_micro_usd=None if request.budget is None else budget_micro_usd(request.budget),
             ops=[op.name for op in ops],
         )
         for op in ops:
@@ -184,11 +188,14 @@ class FarmService:
 
     def retry(self, job: Job) -> Run:
         """A new run for the op of a job that failed or was cancelled, with the same base, recipe and proof."""
+        from farm.recipe import load_recipe
+
         if job.state not in FINAL or job.state is JobState.ACCEPTED:
             raise UsageError(f"{job.id} is {job.state.value}; only failed and cancelled jobs are tried again")
         run = self._ledger.run(job.run)
         for check in self._hooks.preflight:
             check()
+        self._need_gateway(run.executors, load_recipe(self._shelf.folder(run.recipe)))
         again = self._ledger.submit(
             recipe=run.recipe,
             repo=run.repo,
@@ -197,6 +204,7 @@ class FarmService:
             accept=run.accept,
             attempts=run.attempts,
             executors=run.executors,
+            budget_micro_usd=run.budget_micro_usd,
             ops=[job.op],
         )
         self._tell(again)
@@ -211,6 +219,13 @@ class FarmService:
         needs_up = len(ended) < len(wanted) and self._hooks.stopped()
         self._hooks.nudge(wanted)
         return ChangedView(action="cancel", jobs=tuple(wanted), ended=ended, needs_up=needs_up)
+
+    def budget(self, run: Run, usd: str) -> ChangedView:
+        """Give a run another budget; jobs that are parked for one are looked at again. Raises UsageError."""
+        self._ledger.set_budget(run.id, budget_micro_usd(usd))
+        parked = [job.id for job in self._ledger.jobs(run=run.id) if job.park_reason is ParkReason.BUDGET]
+        self._hooks.nudge(parked)
+        return ChangedView(action="budget", jobs=tuple(parked), needs_up=self._hooks.stopped())
 
     def run(self, run: Run) -> RunView:
         """The run as it is now."""
@@ -262,6 +277,21 @@ class FarmService:
         commit = sources.resolve(repo, base)
         tree = sources.read_commit_tree(repo, commit)
         return _Looked(recipe=recipe, commit=commit, ops=self._inventory(recipe, tree))
+
+    def _need_gateway(self, executors: ExecutorKind | None, recipe: "Recipe") -> None:
+        """Where agents may have to work, make a model able to be asked.
+
+        Without one, stages that may be an agent's are the program's alone. Raises ConfigurationError where only
+        an agent performs them.
+        """
+        kinds = set(recipe.executors.values()) if executors is None else {executors}
+        if not kinds & {ExecutorKind.AGENT, ExecutorKind.AUTO}:
+            return
+        problem = self._hooks.gateway()
+        if problem is not None and ExecutorKind.AGENT in kinds:
+            raise ConfigurationError(f"agents cannot work: {problem}")
+        if problem is not None:
+            self._hooks.say(f"no agent takes over where a program gives up: {problem}")
 
     def _jobs_called(self, name: str) -> tuple[Job, ...]:
         jobs = self._ledger.jobs(run=name)

@@ -138,9 +138,9 @@ class LogsView:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedView:
-    """`farm cancel`, `farm retry`: the jobs that it concerned."""
+    """`farm cancel`, `farm retry`, `farm budget`: the jobs that it concerned."""
 
-    action: str  #: `cancel` or `retry`
+    action: str  #: `cancel`, `retry` or `budget`
     jobs: tuple[str, ...]
     ended: tuple[str, ...] = ()  #: those of them that ended at once; a worker ends the others
     needs_up: bool = False  #: no worker runs: the others end at the next `farm up`
@@ -157,6 +157,75 @@ class ReportView:
     markdown: str
     json: str
     kind: Literal["report"] = "report"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageRowView:
+    """Model calls, added up."""
+
+    op: str  #: empty: of all ops
+    stage: str  #: whose agent asked; empty: of all
+    calls: int  #: that cost something
+    broken: int  #: of those, answers that broke off and were asked for again
+    input_tokens: int  #: neither read from nor written to the cache
+    cache_write_5m_tokens: int
+    cache_write_1h_tokens: int
+    cache_read_tokens: int
+    output_tokens: int
+    cost_micro_usd: int  #: millionths of a dollar
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageView:
+    """`farm usage`."""
+
+    run: str | None  #: null: of all runs
+    budget_micro_usd: int | None  #: the run's own, millionths of a dollar; null: none
+    rows: tuple[UsageRowView, ...]  #: by op and stage
+    stages: tuple[UsageRowView, ...]  #: by stage
+    total: UsageRowView
+    accepted: int  #: ops that were accepted
+    accepted_micro_usd: int | None  #: cost of all jobs for each accepted op; null: none was
+    kind: Literal["usage"] = "usage"
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaidView:
+    """One thing that was said."""
+
+    who: str  #: `system`, `tools`, `user`, `assistant`
+    kind: str  #: `text`, `thinking`, `tool_use`, `tool_result`
+    text: str  #: without secrets
+
+
+@dataclass(frozen=True, kw_only=True)
+class TalkView:
+    """One model call."""
+
+    attempt: int
+    at: float  #: seconds since the epoch, UTC
+    stage: str
+    visit: int  #: of the stage, from 1
+    repair: bool  #: a malformed reply was to be repaired
+    step: int  #: number of the call in its conversation, from 1
+    model: str
+    outcome: str  #: `answered`, `refused`, `parked`, or `replayed` from what was paid for
+    stop_reason: str | None  #: of the answer
+    why: str | None  #: there is no answer
+    tries: tuple[str, ...]  #: why earlier tries came to nothing
+    micro_usd: int  #: of the last try
+    said: tuple[SaidView, ...]  #: what is new in the question, and the answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranscriptView:
+    """`farm transcript JOB`."""
+
+    job: str
+    calls: tuple[TalkView, ...]
+    kind: Literal["transcript"] = "transcript"
     schema: int = SCHEMA
 
 
@@ -204,6 +273,7 @@ class ServiceView:
     running: bool
     state_folder: str
     workers: int  #: tasks at a time
+    gateway: bool = False  #: agents can ask a model
     jobs_left: tuple[str, ...] = ()  #: `farm down`: jobs that rest where they are until the next `farm up`
     boxes_left: tuple[str, ...] = ()  #: `farm down`: boxes that run on; the next `farm up` adopts them
     kind: Literal["service"] = "service"
@@ -369,6 +439,8 @@ DOCUMENTS = (
     ImportView,
     VerifyView,
     AttacksView,
+    UsageView,
+    TranscriptView,
     ErrorView,
 )
 

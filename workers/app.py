@@ -21,7 +21,7 @@ from farm import logs
 from farm.errors import BrokerUnavailable, ConfigurationError
 from farm.job import FINAL, Job
 from farm.logs import Action, context
-from farm.settings import Settings, restore
+from farm.settings import Settings, drop_keys, restore
 from workers.reconciler import REAP, Queue
 from workers.redis_link import RedisLink
 from workers.runtime import Runtime
@@ -135,6 +135,7 @@ def main(argv: list[str]) -> int:
     """Entry point: the path of dumped settings, and of a file to touch when ready."""
     settings_path, ready_path = (Path(argument) for argument in argv)
     logs.configure()
+    drop_keys()
     # Boxes and mounts need root on many machines; the box's own user is another one.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     set_pdeathsig("SIGTERM")

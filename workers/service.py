@@ -18,7 +18,7 @@ from farm import logs
 from farm.errors import FarmError
 from farm.ledger import Ledger
 from farm.logs import Action, context
-from farm.settings import Settings, restore
+from farm.settings import Settings, drop_keys, restore
 from workers.app import open_queue
 from workers.leases import host_prefix, owner_name
 from workers.processes import python_module
@@ -125,6 +125,7 @@ def main(argv: list[str]) -> int:
     """Entry point: the path of dumped settings."""
     path = Path(argv[0])
     logs.configure()
+    drop_keys()
     Service(restore(path.read_text(encoding="utf-8")), path).run()
     return 0
 

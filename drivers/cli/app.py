@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from drivers.cli import gates, ir, jobs, machine, runs, selftest
+from drivers.cli import gates, ir, jobs, machine, money, runs, selftest
 from drivers.cli.context import Wiring
 from drivers.cli.output import note, print_error
 from farm.errors import Defect, FarmError, UsageError
@@ -80,6 +80,7 @@ def build_app(wiring: Wiring) -> typer.Typer:
     machine.register(app)
     ir.register(app)
     gates.register(app)
+    money.register(app)
     selftest.register(app)
     return app
 

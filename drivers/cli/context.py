@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from farm.views import DoctorView, ServiceView, ToolchainView
+from farm.views import CheckView, DoctorView, ServiceView, ToolchainView
 
 if TYPE_CHECKING:
     from drivers.gates import GateDesk
@@ -28,6 +28,9 @@ class Host(Protocol):
 
     def work(self) -> int:
         """Be a worker in this process until it is stopped; its exit code."""
+
+    def relay(self) -> int:
+        """Be the gateway until it is stopped; its exit code. Raises ConfigurationError without a key."""
 
 
 class MemoryHost:
@@ -53,6 +56,10 @@ class MemoryHost:
         return ServiceView(running=self.running, state_folder="/state", workers=2 if self.running else 0)
 
     def work(self) -> int:
+        """See Host."""
+        return 0
+
+    def relay(self) -> int:
         """See Host."""
         return 0
 
@@ -100,6 +107,7 @@ class Wiring:
     service: ServiceMaker
     host: Callable[[], Host]
     doctor: Callable[[], DoctorView]
+    probe: Callable[[], CheckView]  #: asks the model something tiny
     toolchain: Callable[[], ToolchainHouse]
     torch_python: Callable[[], Path]  #: an interpreter with torch, pytest and numpy
     gates: Callable[[], "GateDesk"]  #: bundles for GPU machines, and their results

@@ -1,6 +1,7 @@
-"""Commands about this machine: doctor, recipe, toolchain, up, down, worker."""
+"""Commands about this machine: doctor, recipe, toolchain, up, down, worker, gateway."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command("up")(up)
     app.command("down")(down)
     app.command("worker")(worker)
+    app.command("gateway")(gateway)
     recipe = typer.Typer(help="Look at recipes.", no_args_is_help=True)
     recipe.command("check")(recipe_check)
     app.add_typer(recipe, name="recipe")
@@ -33,9 +35,18 @@ def register(app: typer.Typer) -> None:
     app.add_typer(toolchain, name="toolchain")
 
 
-def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+def doctor(
+    context: typer.Context,
+    model: Annotated[
+        bool, typer.Option("--model", help="Also ask the model something tiny; starts the embedded farm.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check whether this machine can run jobs. Ends with 1 when it cannot."""
     view = wiring(context).doctor()
+    if model:
+        asked = wiring(context).probe()
+        view = replace(view, checks=(*view.checks, asked), healthy=view.healthy and asked.level != "error")
     emit(view, as_json=as_json, render=lambda: doctor_table(view))
     if not view.healthy:
         raise typer.Exit(1)
@@ -56,6 +67,11 @@ def down(context: typer.Context, as_json: AsJson = False) -> None:
 def worker(context: typer.Context) -> None:
     """Be a worker in the foreground, with the ledger and broker of the settings, until stopped."""
     raise typer.Exit(wiring(context).host().work())
+
+
+def gateway(context: typer.Context) -> None:
+    """Be the relay to the model API in the foreground, with the key of this environment, until stopped."""
+    raise typer.Exit(wiring(context).host().relay())
 
 
 def recipe_check(
@@ -91,9 +107,8 @@ def toolchain_status(context: typer.Context, as_json: AsJson = False) -> None:
 
 def _service_text(view: ServiceView) -> Text:
     state = "runs" if view.running else "is stopped"
-    return Text(
-        f"the farm of {view.state_folder} {state}" + (f", {view.workers} tasks at a time" if view.running else "")
-    )
+    tasks = f", {view.workers} tasks at a time" if view.running else ""
+    return Text(f"the farm of {view.state_folder} {state}{tasks}" + (", with a gateway" if view.gateway else ""))
 
 
 def _left(view: ServiceView) -> Iterator[str]:

@@ -39,6 +39,12 @@ Executors = Annotated[
         callback=_for_people,
     ),
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="USD", help="Most that model calls may cost, US dollars.", show_default="the settings'"
+    ),
+]
 PushTo = Annotated[
     str | None,
     typer.Option(

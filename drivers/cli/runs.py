@@ -16,6 +16,7 @@ from drivers.cli.options import (
     AsJson,
     Attempts,
     Base,
+    Budget,
     Executors,
     PushTo,
     RecipeName,
@@ -65,6 +66,7 @@ def submit(
     accept: AcceptBy = Accept.MEASURED,
     push_to: PushTo = None,
     executors: Executors = None,
+    budget: Budget = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until nothing moves any more.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -81,6 +83,7 @@ def submit(
             accept=accept,
             push_to=push_to,
             executors=executors,
+            budget=budget,
         )
     )
     if wait:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from farm.gates import Ruling
 from farm.job import JobState, WaitsFor
-from farm.views import DoctorView, ImportView, JobDetailView, JobView, OpsView, RunView, StatusView
+from farm.views import DoctorView, ImportView, JobDetailView, JobView, OpsView, RunView, StatusView, UsageView
 
 
 def state_style(state: JobState) -> str:
@@ -94,6 +94,33 @@ def status_table(view: StatusView) -> RenderableType:
     for run in view.runs:
         table.add_row(run.id, when(run.created_at), escape(run.repo), run.accept.value, _tally(run))
     return table
+
+
+def usage_table(view: UsageView) -> RenderableType:
+    """What model calls used and cost: a row an op and agent, then the agents', then all."""
+    from farm.models import dollars  # loads pydantic, which most commands do without
+
+    if not view.total.calls:
+        return Text("no model was asked")
+    table = _table("op", "agent", "calls", "input", "write 5m", "write 1h", "cache read", "output", "cost")
+    for row in (*view.rows, *view.stages, view.total):
+        name = row.op or ("all ops" if row.stage else "all")
+        calls = f"{row.calls} ({row.broken} broken)" if row.broken else str(row.calls)
+        tokens = (
+            row.input_tokens,
+            row.cache_write_5m_tokens,
+            row.cache_write_1h_tokens,
+            row.cache_read_tokens,
+            row.output_tokens,
+        )
+        table.add_row(name, row.stage, calls, *[f"{count:,}" for count in tokens], dollars(row.cost_micro_usd))
+    each = (
+        "no op is accepted"
+        if view.accepted_micro_usd is None
+        else f"{view.accepted} ops accepted, {dollars(view.accepted_micro_usd)} each"
+    )
+    budget = "" if view.budget_micro_usd is None else f", of a budget of {dollars(view.budget_micro_usd)}"
+    return Group(table, Text(f"{dollars(view.total.cost_micro_usd)}{budget}; {each}"))
 
 
 def ops_table(view: OpsView) -> RenderableType:

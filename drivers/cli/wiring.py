@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from drivers.cli.context import Wiring
 from drivers.cli.output import note
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from containers import toolchain
     from drivers.gates import GateDesk
     from drivers.service import FarmService
+    from farm.job import Job
     from farm.ledger import Ledger
     from farm.op import Op
     from farm.recipe import Recipe
@@ -42,6 +43,7 @@ def real_wiring(environ: Mapping[str, str]) -> Wiring:
         service=machine.service,
         host=lambda: EmbeddedHost(machine),
         doctor=machine.doctor,
+        probe=machine.probe,
         toolchain=lambda: UserToolchain(machine.settings, environ),
         torch_python=machine.torch_python,
         gates=machine.gates,
@@ -58,6 +60,7 @@ class Machine:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
+        self._with_keys: Mapping[str, str] = {}
 
     def has_ledger(self) -> bool:
         """Whether a ledger was made: a file that is not there is not made by looking."""
@@ -69,7 +72,16 @@ class Machine:
         """See farm.settings.load."""
         from farm import settings
 
-        return settings.load(self.environ)
+        found = settings.load(self.environ)
+        self._with_keys = settings.with_keys() if self.environ is os.environ else dict(self.environ)
+        # From here on no child has the keys but the gateway.
+        settings.drop_keys()
+        return found
+
+    @property
+    def with_keys(self) -> Mapping[str, str]:
+        """The environment that a gateway is started with."""
+        return self._with_keys if self.settings else {}
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -108,6 +120,7 @@ class Machine:
                 store=FolderStore(self.settings.artifacts),
                 reports=state / "reports",
                 live=LiveLogs(state).read,
+                talk=self._talk,
             ),
             sources=lambda: self.repositories,
             shelf=FolderShelf(config_folder() / "recipes"),
@@ -119,8 +132,15 @@ class Machine:
                 versions=self._versions,
                 say=note,
                 stopped=self.stopped,
+                gateway=self._need_gateway if embedded else self._gateway_problem,
             ),
         )
+
+    def _talk(self, job: Job, attempt: int) -> Sequence[Mapping[str, Any]]:
+        from workers.gateway.place import transcript_path
+        from workers.gateway.transcripts import lines
+
+        return lines(transcript_path(self.settings.state, job.id, attempt))
 
     def torch_python(self) -> Path:
         """The toolchain's interpreter. Raises ToolchainMissing."""
@@ -187,9 +207,33 @@ class Machine:
                     "recipes",
                     lambda: doctor.recipes({name: detect_errors(shelf.folder(name)) for name in shelf.names()}),
                 ),
+                ("gateway", self._check_gateway),
                 ("gpu", lambda: doctor.gpu(tuple(glob.glob("/dev/nvidia[0-9]*")))),
             )
         )
+
+    def _check_gateway(self) -> CheckView:
+        from drivers import doctor
+        from workers.gateway.client import health
+        from workers.gateway.place import gateway_place, process_file
+        from workers.gateway.usable import key_problem, models_of
+
+        models_of(self.settings)
+        there = process_file(self.settings.state).exists()
+        said = health(gateway_place(self.settings.state)) if there else None
+        return doctor.gateway(said, key_problem(self.settings.gateway, self.with_keys))
+
+    def probe(self) -> CheckView:
+        """One tiny call of the model, through the gateway of the embedded farm, which it starts."""
+        from drivers import doctor
+        from workers.gateway.client import probe
+        from workers.gateway.place import gateway_place
+
+        problem = self._need_gateway()
+        if problem is not None:
+            return CheckView(name="model", level="error", detail="not asked", next_step=problem)
+        limit_s = self.settings.gateway.silence_s + 10.0
+        return doctor.model(probe(gateway_place(self.settings.state), limit_s))
 
     @property
     def _needed_bytes(self) -> int:
@@ -240,6 +284,25 @@ class Machine:
         if self.settings.broker.url is None:
             embedded.up(self.settings)
 
+    def _need_gateway(self) -> str | None:
+        """Start the embedded farm's gateway; why there is none. With a given broker others start it."""
+        from drivers import embedded
+        from workers.gateway.usable import key_problem
+
+        if self.settings.broker.url is not None:
+            return self._gateway_problem()
+        problem = key_problem(self.settings.gateway, self.with_keys)
+        # One that runs already has a key, whatever this command knows.
+        if problem is not None and self._gateway_problem() is not None:
+            return problem
+        embedded.up(self.settings, gateway=self.with_keys)
+        return None
+
+    def _gateway_problem(self) -> str | None:
+        from workers.gateway.usable import gateway_problem
+
+        return gateway_problem(self.settings)
+
     def _need_broker(self) -> None:
         from workers.redis_link import RedisLink
 
@@ -278,8 +341,11 @@ class EmbeddedHost:
     def up(self) -> ServiceView:
         """See Host."""
         from drivers import embedded
+        from workers.gateway.usable import key_problem
 
-        embedded.up(self._settings, wait_ready=True)
+        machine = self._machine
+        keyless = key_problem(self._settings.gateway, machine.with_keys) is not None
+        embedded.up(self._settings, wait_ready=True, gateway=None if keyless else machine.with_keys)
         return self.status()
 
     def down(self) -> ServiceView:
@@ -315,7 +381,36 @@ class EmbeddedHost:
 
         now = embedded.status(self._settings)
         tasks = self._settings.worker.concurrency or os.cpu_count() or 1
-        return ServiceView(running=now.running, state_folder=str(now.state), workers=tasks if now.running else 0)
+        return ServiceView(
+            running=now.running,
+            state_folder=str(now.state),
+            workers=tasks if now.running else 0,
+            gateway=now.gateway is not None,
+        )
+
+    def relay(self) -> int:
+        """See Host."""
+        from drivers import embedded
+        from farm import logs
+        from farm.errors import ConfigurationError
+        from farm.settings import dump
+        from workers.gateway.keeper import Keeper
+        from workers.gateway.place import gateway_place
+        from workers.gateway.usable import key_problem
+        from workers.redis_link import RedisLink
+
+        full = embedded.connected(self._settings)
+        problem = key_problem(full.gateway, self._machine.with_keys)
+        if problem is not None:
+            raise ConfigurationError(problem)
+        RedisLink(full.broker.url or "", embedded=self._settings.broker.url is None).ping()
+        logs.configure()
+        place = gateway_place(full.state)
+        place.settings.write_text(dump(full), encoding="utf-8")
+        try:
+            return Keeper(full, place.settings, self._machine.with_keys).run()
+        finally:
+            place.settings.unlink(missing_ok=True)
 
     def work(self) -> int:
         """See Host."""

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, update
 
 from farm.errors import UnknownRun, UsageError
 from farm.events import Submitted
@@ -92,6 +92,16 @@ class Runs(Part):
                 )
                 log_events(connection, at=now, run=run.id, job=job_id, attempt=0, events=[Submitted()])
         return run
+
+    def set_budget(self, run_id: str, micro_usd: int) -> Run:
+        """Give a run another budget for its model calls. Raises UnknownRun, UsageError for a negative one."""
+        if micro_usd < 0:
+            raise UsageError("a budget is not negative")
+        self.run(run_id)
+        with self._database.write() as connection:
+            table = schema.runs
+            connection.execute(update(table).where(table.c.id == run_id).values(budget_micro_usd=micro_usd))
+        return self.run(run_id)
 
     def run(self, run_id: str) -> Run:
         """The run with this id. Raises UnknownRun."""

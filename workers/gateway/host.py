@@ -7,7 +7,7 @@ from farm.errors import ConfigurationError, FarmError
 from farm.settings import Settings, dump
 from workers import processes
 from workers.gateway.client import health
-from workers.gateway.place import GatewayPlace, gateway_place
+from workers.gateway.place import GatewayPlace, gateway_place, process_file, settings_file
 from workers.gateway.usable import key_problem
 
 #: How long a gateway may take to listen, seconds.
@@ -37,8 +37,10 @@ def ensure(settings: Settings, environ: Mapping[str, str], *, wait: bool = True)
 
 def stop(settings: Settings) -> bool:
     """Stop it; whether one ran. Calls under way may finish within the workers' grace; their answers are kept."""
+    running = processes.recorded(process_file(settings.state))
+    if running is None and not settings_file(settings.state).exists():
+        return False
     place = gateway_place(settings.state)
-    running = processes.recorded(place.process)
     if running is not None:
         processes.stop(running, grace_s=settings.worker.stop_grace_s + 5.0)
     for left in (place.process, place.settings, place.socket, place.probe_secret):
@@ -48,7 +50,7 @@ def stop(settings: Settings) -> bool:
 
 def pid(settings: Settings) -> int | None:
     """Who it is; None: none runs."""
-    running = processes.recorded(gateway_place(settings.state).process)
+    running = processes.recorded(process_file(settings.state))
     return None if running is None else running.pid
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -30,9 +31,11 @@ WELL_S = 60.0
 class Keeper:
     """One gateway of this host."""
 
-    def __init__(self, settings: Settings, settings_path: Path) -> None:
+    def __init__(self, settings: Settings, settings_path: Path, environ: Mapping[str, str]) -> None:
+        """`environ`: of the server, with the key."""
         self._place = gateway_place(settings.state)
         self._argv = python_module("workers.gateway.server", str(settings_path))
+        self._environ = environ
         self._child: subprocess.Popen[bytes] | None = None
         self._stopping = False
 
@@ -56,7 +59,7 @@ class Keeper:
         while True:
             begun = time.monotonic()
             # The pipe's other end is never written: it closes when we are gone, however that happens.
-            self._child = subprocess.Popen(self._argv, stdin=subprocess.PIPE, env=with_keys())
+            self._child = subprocess.Popen(self._argv, stdin=subprocess.PIPE, env=dict(self._environ))
             if self._stopping:
                 self._child.terminate()
             code = self._child.wait()
@@ -83,7 +86,7 @@ def main(argv: list[str]) -> int:
     logs.configure()
     path = Path(argv[0])
     try:
-        return Keeper(restore(path.read_text(encoding="utf-8")), path).run()
+        return Keeper(restore(path.read_text(encoding="utf-8")), path, with_keys()).run()
     except ConfigurationError as error:
         _log.error("%s", error, extra=context(Action.GATEWAY_FAILED))
         return error.exit_code

@@ -24,12 +24,12 @@ class GatewayPlace:
     @property
     def process(self) -> Path:
         """Who the gateway is."""
-        return self.state / "run" / "gateway.json"
+        return process_file(self.state)
 
     @property
     def settings(self) -> Path:
         """The settings that it was started with."""
-        return self.state / "run" / "gateway-settings.json"
+        return settings_file(self.state)
 
     @property
     def probe_secret(self) -> Path:
@@ -43,7 +43,22 @@ class GatewayPlace:
 
     def transcript(self, job: str, attempt: int) -> Path:
         """What was said in an attempt of a job, one call a line."""
-        return self.state / "transcripts" / job / f"{attempt}.jsonl"
+        return transcript_path(self.state, job, attempt)
+
+
+def process_file(state: Path) -> Path:
+    """See GatewayPlace.process; makes nothing."""
+    return state / "run" / "gateway.json"
+
+
+def settings_file(state: Path) -> Path:
+    """See GatewayPlace.settings; makes nothing."""
+    return state / "run" / "gateway-settings.json"
+
+
+def transcript_path(state: Path, job: str, attempt: int) -> Path:
+    """See GatewayPlace.transcript; makes nothing."""
+    return state / "transcripts" / job / f"{attempt}.jsonl"
 
 
 def gateway_place(state: Path) -> GatewayPlace:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from farm.errors import BrokerUnavailable
@@ -20,7 +21,7 @@ from farm.models import Tokens
 from farm.settings import Gateway
 from workers.gateway import reply as replies
 from workers.gateway.books import Books
-from workers.gateway.bucket import LEASE_S, Busy, RateBucket, Taken, Used
+from workers.gateway.bucket import LEASE_S, Busy, RateBucket, State, Taken, Used
 from workers.gateway.outcome import Heard, Next, Outcome, Strain, classify
 from workers.gateway.reply import Reply
 from workers.gateway.request import Asked
@@ -62,12 +63,11 @@ class Relay:
         self._freed = asyncio.Event()
         self._stopping = asyncio.Event()
         self._live: set[str] = set()
+        self._owed: list[asyncio.Task[None]] = []
         self._number = 0
-        self.asked_at = time.monotonic()  #: when the last question came
 
     async def ask(self, asked: Asked, who: JobRef, token: str) -> Reply:
         """The answer. Raises Gone when the gateway stops before it has begun to ask."""
-        self.asked_at = time.monotonic()
         question = question_of(who, asked.body)
         flight = self._flights.get(question)
         if flight is None:
@@ -88,7 +88,7 @@ class Relay:
         self._stopping.set()
         self._freed.set()
         tasks = [flight.task for flight in self._flights.values() if flight.task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, *self._owed, return_exceptions=True)
 
     async def keep_places(self) -> None:
         """Say again and again that the calls under way live. Runs until it is cancelled."""
@@ -232,8 +232,18 @@ class Relay:
                 tokens = Tokens() if heard.reading is None else heard.reading.tokens
                 used = Used(input=tokens.prompt - tokens.cache_read, output=tokens.output)
                 after_s = outcome.retry_after_s
-                await self._told(lambda: self._bucket.done(taken, outcome.strain, used, retry_after_s=after_s))
+                tell = partial(self._bucket.done, taken, outcome.strain, used, retry_after_s=after_s)
+                if await self._told(tell) is None:
+                    self._owed = [task for task in self._owed if not task.done()]
+                    self._owed.append(asyncio.create_task(self._tell_later(tell)))
         self._freed.set()
+
+    async def _tell_later(self, tell: Callable[[], State]) -> None:
+        """A Redis that was away for a moment still holds the place of a call that has ended meanwhile."""
+        for _ in range(int(LEASE_S / LOOK_S)):
+            await self._pause(LOOK_S)
+            if self._stopping.is_set() or await self._told(tell) is not None:
+                return
 
     async def _short(self, reached: BudgetReached, asked: Asked, who: JobRef, flight: _Flight) -> Reply | None:
         """Wait for calls under way that may leave enough, or an answer."""

@@ -19,11 +19,9 @@ from typing import Any
 from aiohttp import web
 
 from farm import logs
-from farm.data import config_folder
 from farm.errors import BrokerUnavailable, ConfigurationError, FarmError
 from farm.ledger import Ledger
 from farm.logs import Action, context
-from farm.models import ModelTable, load_models
 from farm.settings import Settings, api_key, drop_keys, restore
 from farm.store import FolderStore
 from workers.gateway import reply as replies
@@ -36,6 +34,7 @@ from workers.gateway.relay import Gone, Relay
 from workers.gateway.reply import Reply
 from workers.gateway.request import Refusal
 from workers.gateway.upstream import Upstream
+from workers.gateway.usable import models_of
 
 _log = logging.getLogger(__name__)
 
@@ -141,12 +140,6 @@ class Server:
         if not hmac.compare_digest(given.encode(), self._probe_secret.encode()):
             return _answer(replies.unknown_token())
         return web.json_response(await probe(self._upstream, self._models))
-
-
-def models_of(settings: Settings) -> ModelTable:
-    """The models and prices that the settings name. Raises ConfigurationError."""
-    given = settings.gateway.models
-    return load_models(config_folder() / "models.toml" if given is None else given.expanduser())
 
 
 def _answer(reply: Reply) -> web.Response:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from farm.data import config_folder
+from farm.models import ModelTable, load_models
 from farm.settings import Gateway, Settings, api_key
 from workers import processes
-from workers.gateway.place import gateway_place
+from workers.gateway.place import process_file, settings_file
 
 #: What to do where there is no key.
 ADVICE = "set ANTHROPIC_API_KEY or gateway.key_file, then `farm up`"
@@ -25,12 +27,17 @@ def gateway_problem(settings: Settings) -> str | None:
 
     For workers, which have no key: they cannot start one. Raises ConfigurationError.
     """
-    place = gateway_place(settings.state)
-    if processes.recorded(place.process) is not None:
+    if processes.recorded(process_file(settings.state)) is not None:
         return None
-    if not place.settings.exists():
+    if not settings_file(settings.state).exists():
         return f"no gateway runs; {ADVICE}"
     if key_problem(settings.gateway, {}) is not None:
         # It was started from an environment with the key, which nobody else has.
         return "the gateway has died, and its key went with it; start it again by `farm up` where the key is set"
     return None
+
+
+def models_of(settings: Settings) -> ModelTable:
+    """The models and prices that the settings name. Raises ConfigurationError."""
+    given = settings.gateway.models
+    return load_models(config_folder() / "models.toml" if given is None else given.expanduser())

@@ -9,12 +9,15 @@ import pytest
 
 from drivers import embedded
 from drivers.places import places
-from farm.errors import BrokerUnavailable
+from farm.errors import BrokerUnavailable, ConfigurationError
 from farm.job import FINAL, Accept, JobState
 from farm.ledger import Ledger
-from farm.settings import Broker, Embedded, Settings, Worker
+from farm.settings import Broker, Embedded, Gateway, Settings, Worker, inherited, with_keys
 from workers import processes
 from workers.app import open_queue
+from workers.gateway.client import health
+from workers.gateway.place import gateway_place
+from workers.gateway.usable import gateway_problem
 
 pytestmark = pytest.mark.redis
 
@@ -132,6 +135,64 @@ def test_an_idle_farm_stops_by_itself_with_its_redis(state):
     ledger, _ = submit(idle, "relu")
     embedded.up(idle)
     assert finish(ledger) == {JobState.ACCEPTED}
+
+
+KEY = "sk-ant-api03-canary-0123456789abcdefghijklmnop"
+
+
+def holders(secret: str) -> set[int]:
+    """Processes whose environment or command holds it."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        for name in ("environ", "cmdline"):
+            try:
+                if secret.encode() in (folder / name).read_bytes():
+                    found.add(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def family(pid: int) -> set[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {pid, *map(int, children)}
+
+
+def test_a_gateway_starts_beside_the_worker_alone_has_the_key_and_goes_down_with_it(state, monkeypatch):
+    first = embedded.up(settings(state), wait_ready=True)
+    assert first.gateway is None
+    assert gateway_problem(settings(state)) is not None
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    again = embedded.up(settings(state), gateway=with_keys())
+    assert (again.service, again.redis) == (first.service, first.redis)
+    assert gateway_problem(settings(state)) is None
+    assert embedded.up(settings(state), gateway=with_keys()).gateway == again.gateway
+    assert holders(KEY) == family(again.gateway)
+    embedded.down(settings(state))
+    assert embedded.status(settings(state)).gateway is None
+    fresh = embedded.up(settings(state), wait_ready=True, gateway=with_keys())
+    assert holders(KEY) == family(fresh.gateway)  # no worker was given the key by the command that started it
+
+
+def test_without_a_key_no_gateway_starts(state):
+    with pytest.raises(ConfigurationError, match="ANTHROPIC_API_KEY"):
+        embedded.up(settings(state), gateway={})
+
+
+def test_a_gateway_that_was_killed_with_its_keeper_comes_back(state):
+    of = settings(state, gateway=Gateway(url="http://127.0.0.1:9"))
+    first = embedded.up(of, wait_ready=True, gateway=inherited())
+    os.killpg(first.gateway, signal.SIGKILL)
+    until(lambda: embedded.status(of).gateway not in (None, first.gateway))
+    until(lambda: health(gateway_place(state)) is not None)
+
+
+def test_an_idle_farm_stops_its_gateway_too(state):
+    of = settings(state, gateway=Gateway(url="http://127.0.0.1:9"), embedded=Embedded(idle_minutes=0.05))
+    first = embedded.up(of, wait_ready=True, gateway=inherited())
+    assert first.gateway is not None
+    until(lambda: processes.identify(first.gateway) is None)
+    assert gateway_problem(of) is not None
 
 
 def test_a_state_folder_with_a_long_path_works_too(tmp_path):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from drivers.reading import Reader
 from drivers.service import FarmService, FolderShelf, Hooks, MemorySources
@@ -40,7 +41,11 @@ class Bench:
         self.nudged: list[str] = []
         self.state = folder / "state"
         self.reader = Reader(
-            ledger=self.ledger, store=self.store, reports=folder / "reports", live=LiveLogs(self.state).read
+            ledger=self.ledger,
+            store=self.store,
+            reports=folder / "reports",
+            live=LiveLogs(self.state).read,
+            talk=lambda _job, _attempt: self.talk,
         )
         tree = read_tree(builtin_repos()["minigym"])
         bare = {"README.md": Entry(Mode.FILE, b"nothing here\n")}
@@ -55,6 +60,8 @@ class Bench:
             }
         )
         self.said: list[str] = []
+        self.talk: list[dict[str, Any]] = []
+        self.no_gateway: str | None = None
         self.stopped = False
         self.service = FarmService(
             ledger=self.ledger,
@@ -69,6 +76,7 @@ class Bench:
                 versions=lambda: {"cutile": "0.2.0"},
                 say=self.said.append,
                 stopped=lambda: self.stopped,
+                gateway=lambda: self.no_gateway,
             ),
         )
 

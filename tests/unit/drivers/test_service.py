@@ -14,6 +14,7 @@ from farm.errors import (
 from farm.fault import Fault
 from farm.job import Accept, JobState
 from farm.ledger import Change
+from farm.pipeline.stage import ExecutorKind
 from tests.unit.drivers.bench import BASE, REPO, Bench
 
 
@@ -137,9 +138,24 @@ def test_cancel_of_something_unknown_is_a_mistake(tmp_path: Path) -> None:
         Bench(tmp_path).service.cancel("r-nothing")
 
 
+def test_where_no_model_can_be_asked_agents_are_refused_and_auto_goes_on_without(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.no_gateway = "there is no key; set one"
+    with pytest.raises(ConfigurationError, match="there is no key"):
+        bench.service.submit(request("relu", executors=ExecutorKind.AGENT))
+    assert bench.ledger.runs() == ()
+    bench.service.submit(request("relu"))
+    assert bench.said == []
+    bench.service.submit(request("relu", executors=ExecutorKind.AUTO, budget="2"))
+    assert bench.said == ["no agent takes over where a program gives up: there is no key; set one"]
+    bench.no_gateway = None
+    bench.service.submit(request("relu", executors=ExecutorKind.AGENT))
+    assert len(bench.said) == 1
+
+
 def test_retry_makes_a_new_run_for_the_failed_op_alone(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    run = bench.service.submit(request("relu,scale"))
+    run = bench.service.submit(request("relu,scale", budget="1"))
     job_id = f"{run.id}.relu"
     with pytest.raises(UsageError, match="queued"):
         bench.service.retry(bench.ledger.job(job_id))
@@ -147,6 +163,7 @@ def test_retry_makes_a_new_run_for_the_failed_op_alone(tmp_path: Path) -> None:
     again = bench.service.retry(bench.ledger.job(job_id))
     assert again.id != run.id
     assert (again.base, again.accept, again.repo) == (run.base, run.accept, run.repo)
+    assert again.budget_micro_usd == run.budget_micro_usd == 1_000_000
     assert [job.op for job in bench.ledger.jobs(run=again.id)] == ["relu"]
     assert bench.ledger.job(job_id).state is JobState.FAILED
 

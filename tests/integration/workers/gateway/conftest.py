@@ -43,9 +43,9 @@ QUICK: dict[str, Any] = {
 class Bench:
     """One farm's gateway and what it talks to."""
 
-    def __init__(self, state: Path, url: str, server: ModelServer, **gateway: Any) -> None:
+    def __init__(self, state: Path, server: ModelServer, **gateway: Any) -> None:
         self.server = server
-        given = Gateway.model_validate({"url": url, **QUICK, **gateway})
+        given = Gateway.model_validate(QUICK | gateway)
         self.settings = connected(Settings(state=state, toolchain=state, gateway=given))
         self.places = places(state)
         self.place = gateway_place(state)
@@ -168,7 +168,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         context = serving(Scenario.model_validate(plain | (scenario or {})))
         url, server = context.__enter__()
         opened.append(context)
-        benches.append(Bench(tmp_path / f"state{len(benches)}", url, server, **gateway))
+        benches.append(Bench(tmp_path / f"state{len(benches)}", server, **({"url": url} | gateway)))
         return benches[-1]
 
     yield made

@@ -9,12 +9,13 @@ from typer.testing import CliRunner, Result
 
 from drivers.cli.app import build_app
 from drivers.cli.context import MemoryHost, MemoryToolchain, Wiring
-from drivers.doctor import gpu, program, run_checks
+from drivers.doctor import gpu, model, program, run_checks
 from drivers.service import FarmService
 from farm import codec
 from farm.fault import Fault
-from farm.job import JobState, Run, WaitsFor
-from farm.ledger import Change
+from farm.job import JobState, ParkReason, Run, WaitsFor
+from farm.ledger import Change, Usage
+from farm.pipeline.stage import Stage
 from farm.report.evidence import RESULT
 from farm.views import (
     DOCUMENTS,
@@ -31,9 +32,12 @@ from farm.views import (
     ServiceView,
     StatusView,
     ToolchainView,
+    TranscriptView,
+    UsageView,
 )
 from tests.unit.drivers.bench import Bench
 from tests.unit.report.builders import stage_b_failed
+from workers.gateway.client import Probed
 
 
 class Command:
@@ -45,6 +49,7 @@ class Command:
         self.healthy = True
         self.host = MemoryHost()
         self._toolchain = MemoryToolchain()
+        self.probed = Probed(works=True, why="", model="m", seconds=1.0, micro_usd=3)
 
     def run(self, *args: str, code: int = 0) -> Result:
         """Run it; it has to end with `code`."""
@@ -67,6 +72,7 @@ class Command:
             service=self._service,
             host=lambda: self.host,
             doctor=lambda: run_checks((("git", lambda: found), ("gpu", lambda: gpu(())))),
+            probe=lambda: model(self.probed),
             toolchain=lambda: self._toolchain,
             torch_python=lambda: pytest.fail("no command of these tests runs torch"),
             gates=lambda: pytest.fail("no command of these tests works with gates"),
@@ -307,6 +313,7 @@ def test_up_down_toolchain_and_worker(farm: Command) -> None:
     assert farm.document(ToolchainView, "toolchain", "install").installed
     assert "cutile 0.2.0" in farm.run("toolchain", "status").stdout
     farm.run("worker")
+    farm.run("gateway")
 
 
 def test_every_command_is_listed_by_help(farm: Command) -> None:
@@ -327,9 +334,111 @@ def test_every_command_is_listed_by_help(farm: Command) -> None:
         "worker",
         "up",
         "down",
+        "gateway",
+        "usage",
+        "budget",
+        "transcript",
     ]
     for name in (*names, "toolchain", "ir"):
         assert f"\n  {name} " in text
+
+
+def test_doctor_asks_the_model_when_it_is_told_to(farm: Command) -> None:
+    assert "model" not in farm.run("doctor").stdout
+    assert "m answers in 1.0 s" in farm.run("doctor", "--model").stdout
+    farm.probed = Probed(works=False, why="status 401", model="m", seconds=1.0, micro_usd=0)
+    view = farm.document(DoctorView, "doctor", "--model", code=1)
+    assert not view.healthy
+    assert view.checks[-1].detail == "m: status 401"
+
+
+def test_usage_adds_up_what_calls_cost_and_says_what_an_accepted_op_cost(farm: Command) -> None:
+    assert farm.run("usage").stdout == "no model was asked\n"
+    run = farm.submitted("relu,scale")
+    for number, op in enumerate(("relu", "relu", "scale")):
+        farm.bench.ledger.add_usage(usage(run, op, number, whole=number != 1))
+    text = farm.run("usage", run.id).stdout
+    assert "no op is accepted" in text
+    assert "2 (1 broken)" in text
+    farm.bench.accept(f"{run.id}.relu")
+    view = farm.document(UsageView, "usage", run.id)
+    assert [(row.op, row.stage, row.calls) for row in view.rows] == [("relu", "B", 2), ("scale", "B", 1)]
+    assert (view.total.cost_micro_usd, view.total.broken, view.total.cache_read_tokens) == (60_000, 1, 12)
+    assert (view.accepted, view.accepted_micro_usd) == (1, 60_000)
+    assert "$0.06; 1 ops accepted, $0.06 each" in farm.run("usage").stdout
+
+
+def test_a_budget_is_stored_with_the_run_and_raised_later(farm: Command) -> None:
+    farm.run("submit", "--ops", "relu", "--accept", "certified", "--budget", "1.50")
+    run = farm.bench.reader.find_run(None)
+    assert run.budget_micro_usd == 1_500_000
+    job = f"{run.id}.relu"
+    for state in (JobState.PREPARING, JobState.RUNNING):
+        farm.bench.advance(job, state)
+    farm.bench.advance(job, JobState.PARKED, Change(park_reason=ParkReason.BUDGET))
+    farm.bench.nudged.clear()
+    assert "is looked at again" in farm.run("budget", run.id, "$3").stdout
+    assert farm.bench.nudged == [job]
+    assert farm.bench.ledger.run(run.id).budget_micro_usd == 3_000_000
+    for wrong in ("much", "-1", "nan", "0.0000001"):
+        farm.run("budget", run.id, "--", wrong, code=2)
+
+
+def test_a_transcript_shows_who_said_what(farm: Command) -> None:
+    run = farm.submitted("relu")
+    job = f"{run.id}.relu"
+    assert "no model was asked" in farm.run("transcript", job).stdout
+    farm.bench.advance(job, JobState.PREPARING)
+    asked = {
+        "system": "be brief",
+        "tools": [{"name": "bash"}],
+        "messages": [{"role": "user", "content": "go [red]"}],
+    }
+    use = {"type": "tool_use", "name": "bash", "input": {"command": "ls"}}
+    line = {"stage": "B", "new": asked, "answer": {"content": [use], "stop_reason": "tool_use"}, "tries": ["cut"]}
+    result = [{"type": "tool_result", "content": "a.rs", "is_error": True}]
+    more = {
+        "stage": "C",
+        "new": {"messages": [{"role": "user", "content": result}]},
+        "outcome": "parked",
+        "why": "late",
+    }
+    farm.bench.talk = [line, more]
+    text = farm.run("transcript", job).stdout
+    for part in (
+        "stage B",
+        "be brief",
+        "go [red]",
+        'bash {"command": "ls"}',
+        "try that failed: cut",
+        "error: a.rs",
+    ):
+        assert part in text
+    view = farm.document(TranscriptView, "transcript", job, "--agent", "C")
+    assert [(call.stage, call.outcome, call.why) for call in view.calls] == [("C", "parked", "late")]
+
+
+def usage(run: Run, op: str, number: int, *, whole: bool) -> Usage:
+    return Usage(
+        request=f"req_{number}",
+        run=run.id,
+        job=f"{run.id}.{op}",
+        op=op,
+        attempt=1,
+        stage=Stage.B,
+        visit=1,
+        step=number + 1,
+        model="m",
+        at=1.0,
+        input_tokens=1,
+        cache_write_5m_tokens=2,
+        cache_write_1h_tokens=3,
+        cache_read_tokens=4,
+        output_tokens=5,
+        cost_micro_usd=20_000,
+        prices="2026-01-01",
+        whole=whole,
+    )
 
 
 def test_doctor_ends_with_1_when_a_check_is_an_error(farm: Command) -> None:
