@@ -68,7 +68,7 @@ def other_bytecode(box: Folders) -> None:
 
 
 def mutable_output(box: Folders) -> None:
-    box.edit(KERNEL, "y: *mut E,\n        y_dim0: i32,\n    ) {", "y: &mut Tensor<E, { [BLOCK] }>,\n    ) {")
+    box.edit(KERNEL, "        y: *mut E,\n", "        y: &mut Tensor<E, { [BLOCK] }>,\n")
 
 
 def no_kernel(box: Folders) -> None:
