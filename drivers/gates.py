@@ -183,9 +183,9 @@ class GateDesk:
         )
 
     def _recipe(self, name: str) -> Path:
-        from drivers.service import FolderShelf
+        from drivers.shelf import FolderShelf
 
-        return FolderShelf(config_folder() / "recipes").folder(name)
+        return FolderShelf(config_folder() / "recipes", self._settings.state).folder(name)
 
     def _exhibits(self) -> "Exhibits":
         from workers.exhibits import Exhibits

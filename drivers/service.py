@@ -46,7 +46,10 @@ class Shelf(Protocol):
         """All recipe names."""
 
     def folder(self, name: str) -> Path:
-        """The folder of one. Raises ConfigurationError when there is none of that name."""
+        """The folder of one, given by name or path. Raises ConfigurationError when there is none."""
+
+    def adopt(self, name: str) -> str:
+        """The name under which workers find a recipe given by name or path. Raises ConfigurationError."""
 
 
 #: The ops of a tree, as the recipe's conversion finds them. Raises RepositoryError without the layout.
@@ -85,24 +88,6 @@ class MemorySources:
     def discard(self) -> None:
         """See Sources."""
         self.kept = False
-
-
-class FolderShelf:
-    """Recipes as folders of a folder."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def names(self) -> tuple[str, ...]:
-        """See Shelf."""
-        return tuple(sorted(path.parent.name for path in self._root.glob("*/recipe.toml")))
-
-    def folder(self, name: str) -> Path:
-        """See Shelf."""
-        if name not in self.names():
-            known = ", ".join(self.names()) or "none"
-            raise ConfigurationError(f"there is no recipe {name!r} and no folder of that name; there is {known}")
-        return self._root / name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,13 +150,13 @@ class FarmService:
         if not ops:
             raise UsageError("every op of the target repo has a target implementation; name ops to redo them")
         attempts = looked.recipe.limits.attempts if request.attempts is None else request.attempts
-        branch = f"farm/{request.recipe}/{ops[0].name}"
+        branch = f"farm/{looked.recipe.name}/{ops[0].name}"
         self._sources().check_push(request.repo, looked.commit, branch, request.push_to)
         for check in self._hooks.preflight:
             check()
         self._need_gateway(request.executors, looked.recipe)
         run = self._ledger.submit(
-            recipe=request.recipe,
+            recipe=self._shelf.adopt(request.recipe),
             repo=request.repo,
             push_to=request.push_to,
             base=looked.commit,

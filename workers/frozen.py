@@ -8,18 +8,24 @@ from pathlib import Path
 from farm.errors import ConfigurationError
 
 
+def given_recipes(state: Path) -> Path:
+    """Where recipes lie that were given to a farm as folders, by name."""
+    return state / "given-recipes"
+
+
 class FrozenRecipes:
     """Copies of recipe folders, one for each run, made when the run is first worked on here."""
 
     def __init__(self, recipes: Path, state: Path) -> None:
-        self._recipes = recipes
+        self._recipes, self._given = recipes, given_recipes(state)
         self._frozen = state / "recipes"
 
     def folder(self, run: str, recipe: str) -> Path:
         """The run's own copy of the recipe's folder. Raises ConfigurationError when there is neither."""
         frozen = self._frozen / run / recipe
         if not frozen.exists():
-            self._freeze(self._recipes / recipe, frozen)
+            own, given = self._recipes / recipe, self._given / recipe
+            self._freeze(given if given.is_dir() and not own.is_dir() else own, frozen)
         return frozen
 
     def forget(self, run: str) -> None:

@@ -22,7 +22,7 @@ Repo = Annotated[
 Base = Annotated[
     str | None, typer.Option("--base", help="Branch, tag or commit to start from.", show_default="default branch")
 ]
-RecipeName = Annotated[str, typer.Option("--recipe", help="Conversion kind.")]
+RecipeName = Annotated[str, typer.Option("--recipe", help="Conversion kind, by name or its folder.")]
 Attempts = Annotated[
     int | None, typer.Option("--attempts", min=1, help="Most attempts a job.", show_default="the recipe's")
 ]

@@ -105,7 +105,8 @@ class Machine:
     def service(self, *, embedded: bool = True) -> FarmService:
         """The service; see ServiceMaker."""
         from drivers.reading import Reader
-        from drivers.service import FarmService, FolderShelf, Hooks
+        from drivers.service import FarmService, Hooks
+        from drivers.shelf import FolderShelf
         from farm.store import FolderStore
         from workers.livelogs import LiveLogs
 
@@ -123,7 +124,7 @@ class Machine:
                 talk=self._talk,
             ),
             sources=lambda: self.repositories,
-            shelf=FolderShelf(config_folder() / "recipes"),
+            shelf=FolderShelf(config_folder() / "recipes", self.settings.state),
             inventory=_inventory,
             hooks=Hooks(
                 preflight=checks,
@@ -187,11 +188,11 @@ class Machine:
     def doctor(self) -> DoctorView:
         """All checks of this machine."""
         from drivers import doctor
-        from drivers.service import FolderShelf
+        from drivers.shelf import FolderShelf
         from farm.recipe import detect_errors
 
         state = self.settings.state
-        shelf = FolderShelf(config_folder() / "recipes")
+        shelf = FolderShelf(config_folder() / "recipes", self.settings.state)
         rust = "install Rust (https://rustup.rs); only `farm toolchain install` needs it"
         return doctor.run_checks(
             (

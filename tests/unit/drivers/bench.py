@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from drivers.reading import Reader
-from drivers.service import FarmService, FolderShelf, Hooks, MemorySources
+from drivers.service import FarmService, Hooks, MemorySources
+from drivers.shelf import FolderShelf
 from farm.capture import read_tree
 from farm.codec import encode
 from farm.data import builtin_repos, config_folder
