@@ -269,7 +269,7 @@ def api_key(gateway: Gateway, environ: Mapping[str, str] | None = None) -> str |
     try:
         return gateway.key_file.expanduser().read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"gateway.key_file: {error}") from error
+        raise ConfigurationError(f"gateway.key_file: {error}; correct or unset it") from error
 
 
 def runtime_home(environ: Mapping[str, str] | None = None) -> Path | None:

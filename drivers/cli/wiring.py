@@ -395,9 +395,10 @@ class EmbeddedHost:
         from farm import logs
         from farm.errors import ConfigurationError
         from farm.settings import dump
+        from workers.gateway import host
         from workers.gateway.keeper import Keeper
         from workers.gateway.place import gateway_place
-        from workers.gateway.usable import key_problem
+        from workers.gateway.usable import key_problem, models_of
         from workers.redis_link import RedisLink
 
         full = embedded.connected(self._settings)
@@ -405,6 +406,10 @@ class EmbeddedHost:
         if problem is not None:
             raise ConfigurationError(problem)
         RedisLink(full.broker.url or "", embedded=self._settings.broker.url is None).ping()
+        models_of(full)
+        running = host.pid(full)
+        if running is not None:
+            raise ConfigurationError(f"a gateway of this state folder runs (pid {running}); `farm down` stops it")
         logs.configure()
         place = gateway_place(full.state)
         place.settings.write_text(dump(full), encoding="utf-8")

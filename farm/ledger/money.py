@@ -69,6 +69,9 @@ class Money(Part):
                 spent, reserved = self._used(connection, scope, job, now)
                 if spent + reserved + micro_usd > limit:
                     fits = spent + micro_usd <= limit
+                    short = schema.shortfalls
+                    connection.execute(short.delete().where(short.c.job == job_id))
+                    connection.execute(insert(short).values(job=job_id, micro_usd=micro_usd))
                     return BudgetReached(scope=scope, limit=limit, spent=spent, reserved=reserved, fits_later=fits)
             kept = Reservation(id=secrets.token_hex(8), micro_usd=micro_usd, until=now + ttl_s)
             connection.execute(
@@ -105,6 +108,13 @@ class Money(Part):
                 sum(self._used(connection, scope, job, now)) + micro_usd <= limit
                 for scope, limit in self._limits(connection, job.run, limits).items()
             )
+
+    def affordable(self, job_id: str, limits: Budgets) -> bool:
+        """Whether the call that the job's budgets did not cover last would fit now. Raises UnknownJob."""
+        short = schema.shortfalls
+        with self._database.read() as connection:
+            wanted = connection.scalar(select(short.c.micro_usd).where(short.c.job == job_id))
+        return self.has_budget(job_id, int(wanted or 0), limits)
 
     def usage(
         self, job_id: str | None = None, *, run: str | None = None, since: float | None = None

@@ -157,6 +157,14 @@ reservations = Table(
     Column("until", Float, nullable=False),
 )
 
+# What the call would have cost at most that a job's budgets did not cover last.
+shortfalls = Table(
+    "shortfalls",
+    metadata,
+    Column("job", String, ForeignKey("jobs.id"), primary_key=True),
+    Column("micro_usd", BigInteger, nullable=False),
+)
+
 # Who may ask the gateway in a job's name; only digests, so that a reader of the ledger learns no token.
 tokens = Table(
     "tokens",

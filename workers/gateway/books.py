@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from farm.errors import ArtifactMissing, LedgerUnavailable, NoSpace
-from farm.ledger import Answer, BudgetReached, Budgets, JobRef, Ledger, Reservation, Usage
+from farm.ledger import Answer, BudgetReached, JobRef, Ledger, Reservation, Usage
 from farm.logs import Action, context
-from farm.models import ModelTable, micro_usd
+from farm.models import ModelTable
 from farm.settings import Gateway
 from farm.store import ArtifactStore
 from workers.gateway import reply as replies
@@ -18,6 +18,7 @@ from workers.gateway.place import GatewayPlace
 from workers.gateway.reply import Reply
 from workers.gateway.request import Asked
 from workers.gateway.transcripts import append, new_in
+from workers.gateway.usable import budgets_of
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,11 +46,7 @@ class Books:
         self._place = place
         self._secrets = () if key is None else (key,)
         self._clock = clock
-        self._limits = Budgets(
-            job=None if settings.job_usd is None else micro_usd(settings.job_usd),
-            run=None if settings.run_usd is None else micro_usd(settings.run_usd),
-            day=None if settings.day_usd is None else micro_usd(settings.day_usd),
-        )
+        self._limits = budgets_of(settings)
 
     def job_of(self, token: str) -> JobRef | None:
         """In whose name somebody asks; None: nobody who may."""

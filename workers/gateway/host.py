@@ -8,7 +8,7 @@ from farm.settings import Settings, dump
 from workers import processes
 from workers.gateway.client import health
 from workers.gateway.place import GatewayPlace, gateway_place, process_file, settings_file
-from workers.gateway.usable import key_problem
+from workers.gateway.usable import key_problem, models_of
 
 #: How long a gateway may take to listen, seconds.
 START_LIMIT_S = 30.0
@@ -26,6 +26,7 @@ def ensure(settings: Settings, environ: Mapping[str, str], *, wait: bool = True)
     problem = key_problem(settings.gateway, environ)
     if problem is not None:
         raise ConfigurationError(problem)
+    models_of(settings)  # a mistake in prices is said here, not in a log
     place.settings.write_text(dump(settings), encoding="utf-8")
     command = processes.python_module("workers.gateway.keeper", str(place.settings))
     pid = processes.start_detached(command, log=place.log, cwd=settings.state, env=environ)

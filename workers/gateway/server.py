@@ -109,7 +109,9 @@ class Server:
             return web.Response(status=503)
         except FarmError as error:
             _log.error("%s", error, extra=context(Action.GATEWAY_FAILED))
-            return _answer(replies.park_model("the farm's gateway cannot work now", self._settings.gateway.rest_s))
+        except Exception:  # a defect here is no reason for a job to fail; it waits until somebody has looked
+            _log.exception("a question could not be handled", extra=context(Action.GATEWAY_FAILED))
+        return _answer(replies.park_model("the farm's gateway cannot work now", self._settings.gateway.rest_s))
 
     async def _ask(self, request: web.Request) -> Reply:
         headers = {name.lower(): value for name, value in request.headers.items()}

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from farm.data import config_folder
-from farm.models import ModelTable, load_models
+from farm.ledger import Budgets
+from farm.models import ModelTable, load_models, micro_usd
 from farm.settings import Gateway, Settings, api_key
 from workers import processes
 from workers.gateway.place import process_file, settings_file
@@ -35,6 +36,15 @@ def gateway_problem(settings: Settings) -> str | None:
         # It was started from an environment with the key, which nobody else has.
         return "the gateway has died, and its key went with it; start it again by `farm up` where the key is set"
     return None
+
+
+def budgets_of(gateway: Gateway) -> Budgets:
+    """The limits that the settings give all calls; a run's own is in the ledger. Raises ConfigurationError."""
+    return Budgets(
+        job=None if gateway.job_usd is None else micro_usd(gateway.job_usd),
+        run=None if gateway.run_usd is None else micro_usd(gateway.run_usd),
+        day=None if gateway.day_usd is None else micro_usd(gateway.day_usd),
+    )
 
 
 def models_of(settings: Settings) -> ModelTable:

@@ -120,6 +120,59 @@ def test_trouble_of_the_account_parks_at_once_and_never_looks_like_a_bad_token(
     assert len(bench.server.calls) == 1
 
 
+def test_a_pause_longer_than_anybody_waits_parks_at_once(make: Make) -> None:
+    bench = make({"faults": [{"status": 429, "retry_after_s": 90}]}, patience_s=5.0)
+    _, error = one(bench)
+    reason, after_s = parked(error)
+    assert (reason, round(after_s, -1)) == ("model", 90)
+    assert len(bench.server.calls) == 1
+
+
+@pytest.mark.parametrize("limit", ["job_usd", "day_usd"])
+def test_limits_of_the_settings_park_for_budget_and_the_days_says_until_when(make: Make, limit: str) -> None:
+    bench = make(**{limit: "0.0001"})
+    _, error = one(bench)
+    reason, after_s = parked(error)
+    assert reason == "budget"
+    assert (0 < after_s <= 86_400) == (limit == "day_usd")
+    assert bench.server.calls == []
+
+
+def waiting(bench: Bench, number: int) -> bool:
+    """Whether so many calls are under way."""
+    found = health(bench.place)
+    return found is not None and found.active == number
+
+
+def test_a_question_that_nobody_waits_for_or_whose_job_is_cancelled_is_not_begun(make: Make) -> None:
+    bench = make({"delay_s": 1.5}, at_once=1)
+    first, left, cancelled = bench.jobs("a", "b", "c")
+    tokens = {job.op: bench.ledger.issue_token(job.id) for job in (first, left, cancelled)}
+
+    def leave() -> Any:
+        until(lambda: waiting(bench, 1))
+        with bench.client(tokens["b"]).with_options(timeout=0.4) as sdk:
+            headers = {"x-farm-stage": "B", "x-farm-visit": "1"}
+            sdk.messages.create(
+                model=MODEL, max_tokens=9, messages=opening("b"), stream=True, extra_headers=headers
+            )
+
+    def cancel() -> None:
+        until(lambda: waiting(bench, 1))
+        time.sleep(0.5)
+        bench.ledger.request_cancel(cancelled.id)
+
+    def ask_late() -> Any:
+        until(lambda: waiting(bench, 1))
+        return bench.ask(tokens["c"], op="c")
+
+    found = beside(lambda: bench.ask(tokens["a"], op="a"), leave, ask_late, cancel)
+    assert found[0].content[0].text == "hello"
+    assert isinstance(found[1], anthropic.APITimeoutError)
+    assert isinstance(found[2], anthropic.AuthenticationError)
+    assert len(bench.server.calls) == 1
+
+
 def test_an_address_where_no_api_is_parks_too(make: Make) -> None:
     bench = make(patience_s=0.3, url="http://127.0.0.1:9")
     _, error = one(bench)

@@ -86,6 +86,16 @@ def test_an_answer_is_remembered_with_what_it_cost(ledger, submit):
     assert len(ledger.usage(job.id)) == 1
 
 
+def test_a_job_that_was_short_can_go_on_when_that_very_call_fits(ledger, submit):
+    (job,) = submit()
+    assert ledger.affordable(job.id, Budgets(run=5))
+    assert isinstance(ledger.reserve(job.id, 20, Budgets(run=10)), BudgetReached)
+    assert ledger.has_budget(job.id, 1, Budgets(run=10))
+    assert not ledger.affordable(job.id, Budgets(run=10))
+    ledger.set_budget(job.run, 20)
+    assert ledger.affordable(job.id, Budgets(run=10))
+
+
 @pytest.mark.parametrize("scope", list(Scope))
 def test_a_call_that_does_not_fit_names_the_budget(ledger, submit, scope):
     (job,) = submit()
