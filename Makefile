@@ -1,7 +1,7 @@
 # make farm: install, then convert the built-in target. make test: what CI runs. Both are quick when nothing is to do.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: setup apt engine toolchain farm attacks test test-long down clean lock
+.PHONY: setup apt engine toolchain farm attacks scenarios test test-long down clean lock
 
 PYTHON ?= python3
 VENV := .venv
@@ -43,6 +43,10 @@ farm: setup
 # Cheats and their honest twins, through the gates; ends with an error if one gets past.
 attacks: setup
 	$(BIN)/farm selftest attacks
+
+# What a model would say, played to a real farm; ends with an error if one comes to something else.
+scenarios: setup
+	$(BIN)/farm selftest scenarios
 
 # Each part has a limit of its own, so that one that hangs says which it was.
 test: setup

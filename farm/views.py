@@ -422,6 +422,35 @@ class AttacksView:
         return self.refused == self.honest_accepted == self.total
 
 
+@dataclass(frozen=True, kw_only=True)
+class ScenarioView:
+    """One scenario: what a model would say is played, the farm is real."""
+
+    name: str
+    what: str  #: in a sentence
+    jobs: int
+    stages: tuple[str, ...]  #: replies of the first job, in order: `B-1 agent COMPILED`
+    requests: int  #: that the model server saw
+    answers: int  #: whole ones that were paid for
+    tokens: dict[str, int]  #: of all answers, by class
+    micro_usd: int  #: what they would cost, millionths of a dollar
+    transitions: int  #: of all jobs
+    seconds: float  #: wall clock
+    problems: tuple[str, ...]  #: what is not as it must be
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenariosView:
+    """`farm selftest scenarios`."""
+
+    scenarios: tuple[ScenarioView, ...]
+    as_expected: int
+    total: int
+    seconds: float  #: wall clock
+    kind: Literal["scenarios"] = "scenarios"
+    schema: int = SCHEMA
+
+
 DOCUMENTS = (
     OpsView,
     RunView,
@@ -441,6 +470,7 @@ DOCUMENTS = (
     AttacksView,
     UsageView,
     TranscriptView,
+    ScenariosView,
     ErrorView,
 )
 

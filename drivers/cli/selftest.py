@@ -1,7 +1,8 @@
-"""Commands by which the farm tries itself: selftest attacks."""
+"""Commands by which the farm tries itself: selftest attacks, selftest scenarios."""
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,18 +11,18 @@ from rich.text import Text
 from drivers.cli.context import wiring
 from drivers.cli.options import AsJson
 from drivers.cli.output import emit, note
-from farm.views import AttacksView, AttackView
+from farm.views import AttacksView, AttackView, ScenariosView, ScenarioView
 
 if TYPE_CHECKING:
     from drivers.attacks.model import Outcome
+    from drivers.scenarios.runner import Outcome as Played
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     selftest = typer.Typer(help="Have the farm try itself.", no_args_is_help=True)
-    # A callback keeps `attacks` a word of its own while it is the only one.
-    selftest.callback()(lambda: None)
     selftest.command("attacks")(attacks)
+    selftest.command("scenarios")(scenarios)
     app.add_typer(selftest, name="selftest")
 
 
@@ -60,6 +61,60 @@ def attacks(
     emit(view, as_json=as_json, render=lambda: _text(view))
     if not view.whole:
         raise typer.Exit(1)
+
+
+def scenarios(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="A scenario; may be given again.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Those that take seconds.")] = False,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="FOLDER", help="Leave each scenario's state there.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="FILE", help="Write the figures as Markdown.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play what a model would say to a real farm, without a key. Ends with 1 if one comes to something else."""
+    from drivers.scenarios.figures import compared, markdown
+    from drivers.scenarios.play import chosen
+    from drivers.scenarios.runner import run_all
+    from farm.settings import inherited
+
+    began = time.monotonic()
+    played = run_all(chosen(tuple(only or ()), quick=quick), inherited(), say=note, keep=keep)
+    if figures is not None:
+        figures.write_text(markdown(played, compared(played)), encoding="utf-8")
+    view = ScenariosView(
+        scenarios=tuple(_played(outcome) for outcome in played),
+        as_expected=sum(not outcome.problems for outcome in played),
+        total=len(played),
+        seconds=round(time.monotonic() - began, 1),
+    )
+    emit(view, as_json=as_json, render=lambda: Text(f"{view.as_expected} of {view.total}"))
+    if view.as_expected != view.total:
+        raise typer.Exit(1)
+
+
+def _played(outcome: "Played") -> ScenarioView:
+    from drivers.scenarios.seen import total
+
+    seen = outcome.seen
+    tokens = total(seen.usage)
+    return ScenarioView(
+        name=outcome.play.name,
+        what=outcome.play.what,
+        jobs=len(seen.jobs),
+        stages=seen.jobs[0].stages if seen.jobs else (),
+        requests=len(seen.calls),
+        answers=sum(row.whole for row in seen.usage),
+        micro_usd=tokens.pop("micro_usd"),
+        tokens=tokens,
+        transitions=sum(job.transitions for job in seen.jobs),
+        seconds=round(seen.seconds, 1),
+        problems=outcome.problems,
+    )
 
 
 def _view(outcome: "Outcome") -> AttackView:

@@ -39,10 +39,12 @@ class Call:
     bytes: int  #: length of the body
     sha256: str  #: digest of the body
     key_sha256: str  #: digest of the key
+    key_in_body: bool  #: the key is in the body as well, where it must never be
     headers: tuple[str, ...]  #: names of its headers, lower case
     facts: dict[str, str] = field(default_factory=dict)  #: stage, visit, attempt, op
     turn: int = 0  #: number of assistant messages in it
     status: int = 0  #: what was answered; 0: the client left first
+    said: str = ""  #: why it was refused
     fault: str | None = None  #: what went wrong on purpose: `cut_after 3`, `status 529`, `simultaneous`
     usage: dict[str, Any] = field(default_factory=dict)  #: as reported; empty where no answer began
     active: int = 0  #: requests that ran at once, with this one
@@ -55,6 +57,7 @@ class ModelServer:
     def __init__(self, scenario: Scenario, *, record: Path | None = None) -> None:
         """`record`: where each call is appended as a line of JSON once it has ended."""
         self.calls: list[Call] = []
+        self.bodies: list[bytes] = []  #: of the calls, in their order
         self._scenario = scenario
         self._record = record
         self._cache = PrefixCache(minimum_tokens=scenario.cache_minimum_tokens)
@@ -81,15 +84,18 @@ class ModelServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         begun = time.monotonic()
+        key = request.headers.get("x-api-key", "").encode()
         call = Call(
             number=len(self.calls) + 1,
             at=time.time(),
             bytes=len(body),
             sha256=hashlib.sha256(body).hexdigest(),
-            key_sha256=hashlib.sha256(request.headers.get("x-api-key", "").encode()).hexdigest(),
+            key_sha256=hashlib.sha256(key).hexdigest(),
+            key_in_body=bool(key) and key in body,
             headers=tuple(sorted(name.lower() for name in request.headers)),
         )
         self.calls.append(call)
+        self.bodies.append(body)
         self._active += 1
         call.active = self._active
         try:
@@ -245,7 +251,7 @@ def _first_text(asked: Mapping[str, Any]) -> str:
 def _refused(
     call: Call, status: int, message: str, *, retry_after_s: int | None = None, should_retry: bool | None = None
 ) -> web.Response:
-    call.status = status
+    call.status, call.said = status, message
     headers = {"request-id": _request_id(call)}
     if retry_after_s is not None:
         headers["retry-after"] = str(retry_after_s)
