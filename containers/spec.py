@@ -40,6 +40,8 @@ class BoxFolders:
     lib: Path  #: /farm/lib: the packages `farm` and `containers`
     recipe: Path  #: /farm/recipe: this recipe's folder
     extra: Path | None = None  #: /farm/extra: files that the order names, such as the last attempt's trace
+    token: Path | None = None  #: /farm/token: the secret with which agents ask the gateway
+    gateway: Path | None = None  #: /farm/gateway: the folder of the gateway's socket
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,8 @@ def box_labels(farm: str, order: BoxOrder) -> dict[str, str]:
 def box_spec(order: BoxOrder, folders: BoxFolders, settings: BoxSettings, part: str = "") -> BoxSpec:
     """The box that carries out `order`; a pipeline's and a gate's differ in their order alone."""
     toolchain = settings.toolchain
-    extra = () if folders.extra is None else (Mount(source=folders.extra, target="/farm/extra"),)
+    given = (("/farm/extra", folders.extra), ("/farm/token", folders.token), ("/farm/gateway", folders.gateway))
+    extra = (Mount(source=source, target=target) for target, source in given if source is not None)
     return BoxSpec(
         name=box_name(settings.farm, order, part),
         # -P: the working tree must not be able to shadow a module.

@@ -27,6 +27,7 @@ class AgentRole:
     role: str  #: file that says what it has to do, in the recipe's folder
     read: tuple[str, ...] = ()  #: files to read before it begins, in the recipe's folder
     model: str  #: name in config/models.toml
+    effort: str | None = None  #: how deep it thinks, where the model takes a word for it; None: as usual
     calls: int  #: most model calls of a visit
     minutes: float  #: wall clock of a visit
     tokens: int  #: most tokens of a visit, read and written

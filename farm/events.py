@@ -109,6 +109,10 @@ class StageEnded:
     owner: Owner | None
     seconds: float  #: wall clock
     summary: str
+    malformed: str | None = None  #: why the reply could not be read
+    contradiction: str | None = None  #: what was claimed against the validators that we ran
+    calls: int = 0  #: model calls of the visit, a repair's included
+    tokens: int = 0  #: tokens read and written by them
     kind: Literal["stage_ended"] = "stage_ended"
 
 
@@ -170,7 +174,8 @@ def once_key(event: Event) -> str | None:
         case BoxStarted() | BoxEnded():
             return f"{event.kind}:{event.name}"
         case StageEnded():
-            return f"{event.kind}:{event.box}:{event.stage}:{event.visit}"
+            unread = ":malformed" if event.malformed else ""
+            return f"{event.kind}:{event.box}:{event.stage}:{event.visit}{unread}"
         case GateRuled():
             return f"{event.kind}:{event.box}:{event.gate}"
         case Landed():

@@ -18,6 +18,7 @@ from farm.ledger import Ledger
 from farm.mountindex import Mount
 from farm.settings import GpuAccess, Settings, inherited
 from farm.store import FolderStore
+from workers.agents import Agents
 from workers.benches import Benches
 from workers.boxes import Boxes
 from workers.builds import Builder
@@ -103,6 +104,7 @@ def build_spine(settings: Settings, ledger: Ledger) -> Conversion:
         farm=farm,
         versions=toolchain.record.versions,
         gpu=gpu,
+        agents=Agents(settings, ledger),
     )
 
 

@@ -8,6 +8,7 @@ a crash: it gets or creates, and what it found is kept by the transition that fo
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from containers.box.files import parse_json
@@ -28,6 +29,7 @@ from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import load_recipe
 from farm.report.evidence import GATES, RESULT
 from farm.store import ArtifactStore
+from workers.agents import Agents
 from workers.boxes import Boxes, Look, Sight
 from workers.evidence import EVIDENCE, keep_evidence
 from workers.frozen import FrozenRecipes
@@ -38,7 +40,7 @@ from workers.measuring import case, conclude, unruled
 from workers.places import Places, jobs_folder, places
 from workers.preparation import Preparer, make_out
 from workers.repositories import Repositories
-from workers.spine import Advance, Failed, Hold, Notes, StepOutcome, Wait
+from workers.spine import Advance, Failed, Hold, Notes, Park, StepOutcome, Wait
 from workers.traces import write_trace
 from workers.workspace import visible, write_box_tree
 
@@ -53,6 +55,8 @@ AHEAD = 2
 #: A running box is looked at after this share of its age, and within these bounds, seconds.
 POLL_SHARE, POLL_LEAST_S, POLL_MOST_S = 0.1, 0.2, 1.0
 WAITING_S = 30.0
+#: A job that waits for the model API or for money is looked at this often, seconds.
+ASKING_S = 5.0
 #: Waits before a push is tried again, after a remote that did not take it and after one that did not answer.
 REFUSED_WAITS_S = (2.0,)
 SILENT_WAITS_S = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0)
@@ -76,6 +80,7 @@ class Conversion:
         farm: str,
         versions: Mapping[str, str],
         gpu: GpuGates,
+        agents: Agents,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -89,6 +94,7 @@ class Conversion:
         self._farm = farm
         self._versions = versions
         self._gpu = gpu
+        self._agents = agents
 
     def step(self, job: Job, hold: Hold) -> StepOutcome:
         """See Spine."""
@@ -133,7 +139,14 @@ class Conversion:
         run = self._ledger.run(job.run)
         previous = self._previous_trace(job)
         executors = dict(self.executors(job, job.attempt))
-        kept = self._preparer.prepare(run, job, at, executors, previous)
+        recipe = self._recipes.folder(run.id, run.recipe)
+        missing = self._agents.missing(executors, recipe)
+        if missing is not None:
+            return Park(reason=ParkReason.MODEL, summary=missing)
+        agents = self._agents.order(executors, recipe)
+        kept = self._preparer.prepare(run, job, at, executors, previous, agents)
+        if agents is not None:
+            self._agents.give_token(job, at.token)
         artifacts = {name: self._store.put(data) for name, data in kept.items()}
         return Advance(to=JobState.RUNNING, notes=Notes(artifacts=artifacts))
 
@@ -142,6 +155,8 @@ class Conversion:
         order = parse_json(at.order.read_bytes(), BoxOrder)
         recipe = load_recipe(self._recipes.folder(order.run, order.recipe))
         folders = self._folders(order, at.workspace, at.out, at.order)
+        if order.agents is not None:
+            folders = replace(folders, token=at.token, gateway=self._agents.gateway)
         look = self._look(job, order, folders, RESULT, recipe.limits.attempt_limit_s)
         if look.sight in (Sight.FULL, Sight.RUNNING):
             return _poll(look)
@@ -150,6 +165,11 @@ class Conversion:
             return broken(look, artifacts)
         result = read_record(self._store, artifacts, RESULT, BoxResult)
         events = (ended(look), *stages(look.name, result))
+        if result.parked is not None:
+            self._agents.park(self._ledger.run(job.run), result.parked, at.parked)
+            notes = Notes(artifacts=artifacts, events=events)
+            return Park(reason=result.parked.reason, summary=result.parked.summary, notes=notes)
+        self._agents.take_token(job)
         if result.diagnosis is not None:
             diagnosis = result.diagnosis
             notes = Notes(artifacts=artifacts, events=events)
@@ -297,11 +317,28 @@ class Conversion:
                 return Advance(to=back)
             case ParkReason.GPU_LOST if self._gpu.back():
                 return Advance(to=back)
-            case ParkReason.MODEL | ParkReason.BUDGET | ParkReason.GPU_LOST:
+            case ParkReason.GPU_LOST:
                 return Wait(after_s=WAITING_S)
+            case ParkReason.MODEL | ParkReason.BUDGET:
+                return self._ask_again(job, back)
+
+    def _ask_again(self, job: Job, back: JobState) -> StepOutcome:
+        """Let a new box go on in the folders of the one that stopped, when agents can ask again."""
+        at, run = places(self._state, job), self._ledger.run(job.run)
+        if back is not JobState.RUNNING:
+            recipe = self._recipes.folder(run.id, run.recipe)
+            missing = self._agents.missing(self.executors(job, job.attempt), recipe)
+            return Advance(to=back) if missing is None else Wait(after_s=ASKING_S)
+        if not self._agents.may_go_on(run, at.parked):
+            return Wait(after_s=ASKING_S)
+        # In this order: what says why it stopped goes last, since a crash repeats the step.
+        for file in (at.out / RESULT, at.order.with_suffix(".starts"), at.order.with_suffix(".end"), at.parked):
+            file.unlink(missing_ok=True)
+        return Advance(to=back)
 
     def abandon(self, job: Job, failure: Failed | None) -> Mapping[str, str]:
         """See Spine."""
+        self._agents.take_token(job)
         logs = self._remove_boxes(places(self._state, job))
         logs["gpu-box.log"] = self._gpu.abandon(job, self._ledger.artifacts(job.id, attempt=job.attempt))
         kept = {name: self._store.put(log.encode()) for name, log in logs.items() if log}

@@ -80,6 +80,10 @@ def stages(box: str, result: BoxResult) -> tuple[Event, ...]:
             owner=record.reply.owner,
             seconds=record.seconds,
             summary=record.reply.summary,
+            malformed=record.malformed,
+            contradiction=record.contradiction,
+            calls=record.calls,
+            tokens=record.tokens,
         )
         for record in result.records
     )

@@ -29,6 +29,16 @@ class Places:
         return self.root / "order.json"
 
     @property
+    def token(self) -> Path:
+        """The secret with which the pipeline's box asks the gateway; there if agents may work in it."""
+        return self.root / "token"
+
+    @property
+    def parked(self) -> Path:
+        """Why the pipeline's box stopped before its work was done; gone when it may go on."""
+        return self.root / "parked.json"
+
+    @property
     def leak_scan(self) -> Path:
         """What the leak scan before the attempt found."""
         return self.root / "leak-scan.json"

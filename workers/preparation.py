@@ -13,7 +13,7 @@ from farm.hiding import Bare
 from farm.job import Job, Run
 from farm.mountindex import Mount
 from farm.op import Op
-from farm.orders import BoxOrder, Purpose
+from farm.orders import AgentOrder, BoxOrder, Purpose
 from farm.pipeline.stage import ExecutorKind, Stage
 from farm.recipe import Recipe, load_recipe
 from farm.recipes import Conversion, load
@@ -91,7 +91,13 @@ class Preparer:
         )
 
     def prepare(
-        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: bytes | None
+        self,
+        run: Run,
+        job: Job,
+        at: Places,
+        executors: dict[Stage, ExecutorKind],
+        previous: bytes | None,
+        agents: AgentOrder | None = None,
     ) -> dict[str, bytes]:
         """Make the attempt's workspace and order, unless they are there; artifacts to keep, by name.
 
@@ -99,11 +105,17 @@ class Preparer:
         raises; a half-made workspace is made anew.
         """
         if not at.prepared.exists():
-            self._prepare(run, job, at, executors, previous)
+            self._prepare(run, job, at, executors, previous, agents)
         return {path.name: path.read_bytes() for path in (at.leak_scan, at.order)}
 
     def _prepare(
-        self, run: Run, job: Job, at: Places, executors: dict[Stage, ExecutorKind], previous: bytes | None
+        self,
+        run: Run,
+        job: Job,
+        at: Places,
+        executors: dict[Stage, ExecutorKind],
+        previous: bytes | None,
+        agents: AgentOrder | None,
     ) -> None:
         self.check_space(at.root)
         subject = self.subject(run, job)
@@ -121,7 +133,8 @@ class Preparer:
         make_out(at.out)
         if previous is not None:
             (at.out / "previous-trace.json").write_bytes(previous)
-        order = self.order(subject, run, job, executors, None if previous is None else "/out/previous-trace.json")
+        trace = None if previous is None else "/out/previous-trace.json"
+        order = self.order(subject, run, job, executors, trace, agents=agents)
         at.order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         at.prepared.write_text(json.dumps({"workspace": workspace.digest}), encoding="utf-8")
 
@@ -134,6 +147,7 @@ class Preparer:
         previous: str | None,
         purpose: Purpose = Purpose.PIPELINE,
         patch_sha256: str | None = None,
+        agents: AgentOrder | None = None,
     ) -> BoxOrder:
         """The order of a box of this attempt."""
         return BoxOrder(
@@ -152,6 +166,7 @@ class Preparer:
             stage_limit_s=subject.recipe.limits.stage_limit_s,
             previous_trace=previous,
             patch_sha256=patch_sha256,
+            agents=agents,
         )
 
     def check_space(self, folder: Path) -> None:

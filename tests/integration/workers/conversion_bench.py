@@ -29,6 +29,7 @@ from farm.settings import Gpu, Limits, Settings, Worker
 from farm.store import MemoryStore
 from tests import builders
 from tests.unit.recipes.cutile_rs.builders import layout
+from workers.agents import Agents
 from workers.benches import Benches
 from workers.boxes import Boxes
 from workers.conversion import Conversion
@@ -201,6 +202,7 @@ class Bench:
             farm=FARM,
             versions={"rustc": "1"},
             gpu=self.gpu_gates(ledger or self.ledger),
+            agents=Agents(self.settings, ledger or self.ledger),
         )
 
     def gpu_gates(self, ledger: Ledger) -> GpuGates:

@@ -24,6 +24,7 @@ from farm.settings import Settings
 from farm.store import FolderStore
 from tests import gate_bundle
 from tests.integration.workers.conversion_bench import certified
+from workers.agents import Agents
 from workers.assembly import farm_id
 from workers.benches import Benches
 from workers.boxes import Boxes
@@ -105,4 +106,5 @@ def build_spine(settings: Settings, ledger: Ledger) -> CpugymConversion:
         farm=boxes.farm,
         versions={},
         gpu=gpu,
+        agents=Agents(settings, ledger),
     )
