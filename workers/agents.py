@@ -10,15 +10,15 @@ from containers.access import box_user
 from containers.box.files import read_json, write_json
 from farm.agents import FILE, AgentRole, read_agents
 from farm.errors import ConfigurationError
-from farm.job import Job, ParkReason, Run
+from farm.job import Job, ParkReason
 from farm.ledger import Ledger
 from farm.models import Model, ModelTable, Thinking
 from farm.orders import AgentChoice, AgentOrder, Parking
 from farm.pipeline.stage import ExecutorKind, Stage
-from farm.settings import Gateway, Settings
+from farm.settings import Settings
 from workers.gateway.client import health
 from workers.gateway.place import gateway_place
-from workers.gateway.usable import gateway_problem, models_of
+from workers.gateway.usable import budgets_of, gateway_problem, models_of
 
 #: How deep a model thinks that takes a word for it, unless agents.toml says.
 EFFORT = "medium"
@@ -29,11 +29,10 @@ ASKING = frozenset({ExecutorKind.AGENT, ExecutorKind.AUTO})
 
 @dataclass(frozen=True, kw_only=True)
 class Parked:
-    """parked.json: why a pipeline's box stopped, and what was the case then."""
+    """parked.json: why a pipeline's box stopped."""
 
     reason: ParkReason
-    until: float | None  #: when to ask again, seconds since the epoch
-    limits: tuple[str | None, ...]  #: budgets that held then
+    until: float | None  #: do not ask before, seconds since the epoch
 
 
 class Agents:
@@ -84,30 +83,23 @@ class Agents:
         """No box of the job may ask any more."""
         self._ledger.revoke_tokens(job.id)
 
-    def park(self, run: Run, parking: Parking, file: Path) -> None:
+    def park(self, parking: Parking, file: Path) -> None:
         """Write down why a box stopped, unless that is done."""
-        if file.exists():
-            return
-        until = None if parking.after_s is None else time.time() + parking.after_s
-        write_json(file, Parked(reason=parking.reason, until=until, limits=self._limits(run)))
+        if not file.exists():
+            until = None if parking.after_s is None else time.time() + parking.after_s
+            write_json(file, Parked(reason=parking.reason, until=until))
 
-    def may_go_on(self, run: Run, file: Path) -> bool:
-        """Whether what a parked job waits for is there: an API that answers, or another budget."""
+    def may_go_on(self, job: Job, file: Path) -> bool:
+        """Whether what a parked job waits for is there: an API that answers, or money for the call it wanted."""
         if not file.exists():
             return True
         parked = read_json(file, Parked)
-        if parked.until is not None and time.time() < parked.until and parked.reason is not ParkReason.BUDGET:
-            return False
         if parked.reason is ParkReason.BUDGET:
-            over = parked.until is not None and time.time() >= parked.until
-            return over or parked.limits != self._limits(run)
+            return self._ledger.affordable(job.id, budgets_of(self._settings.gateway))
+        if parked.until is not None and time.time() < parked.until:
+            return False
         found = health(gateway_place(self._settings.state))
         return found is not None and found.answers
-
-    def _limits(self, run: Run) -> tuple[str | None, ...]:
-        own: Gateway = self._settings.gateway
-        given = (run.budget_micro_usd, own.job_usd, own.run_usd, own.day_usd)
-        return tuple(None if limit is None else str(limit) for limit in given)
 
 
 def choice(role: AgentRole, models: ModelTable) -> AgentChoice:

@@ -166,7 +166,7 @@ class Conversion:
         result = read_record(self._store, artifacts, RESULT, BoxResult)
         events = (ended(look), *stages(look.name, result))
         if result.parked is not None:
-            self._agents.park(self._ledger.run(job.run), result.parked, at.parked)
+            self._agents.park(result.parked, at.parked)
             notes = Notes(artifacts=artifacts, events=events)
             return Park(reason=result.parked.reason, summary=result.parked.summary, notes=notes)
         self._agents.take_token(job)
@@ -329,7 +329,7 @@ class Conversion:
             recipe = self._recipes.folder(run.id, run.recipe)
             missing = self._agents.missing(self.executors(job, job.attempt), recipe)
             return Advance(to=back) if missing is None else Wait(after_s=ASKING_S)
-        if not self._agents.may_go_on(run, at.parked):
+        if not self._agents.may_go_on(job, at.parked):
             return Wait(after_s=ASKING_S)
         # In this order: what says why it stopped goes last, since a crash repeats the step.
         for file in (at.out / RESULT, at.order.with_suffix(".starts"), at.order.with_suffix(".end"), at.parked):

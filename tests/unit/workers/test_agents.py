@@ -10,7 +10,7 @@ from farm.agents import AgentRole
 from farm.data import config_folder
 from farm.errors import ConfigurationError
 from farm.job import Accept, Job, JobState, ParkReason, Run
-from farm.ledger import Change, Ledger
+from farm.ledger import BudgetReached, Budgets, Change, Ledger
 from farm.models import load_models
 from farm.orders import Parking
 from farm.pipeline.stage import ExecutorKind, Stage
@@ -118,24 +118,27 @@ def test_a_token_is_the_jobs_until_it_is_taken_or_another_is_given(
     assert ledger.token_job(second) is None
 
 
-def test_a_job_that_waits_for_money_goes_on_when_a_budget_changes(
-    settings: Settings, ledger: Ledger, run: Run, tmp_path: Path
+def test_a_job_that_waits_for_money_goes_on_when_its_call_is_affordable(
+    settings: Settings, ledger: Ledger, run: Run, job: Job, tmp_path: Path
 ) -> None:
     agents, file = Agents(settings, ledger), tmp_path / "parked.json"
-    agents.park(run, Parking(reason=ParkReason.BUDGET, summary="spent"), file)
-    assert not agents.may_go_on(ledger.run(run.id), file)
-    ledger.set_budget(run.id, 5_000_000)
-    assert agents.may_go_on(ledger.run(run.id), file)
-    file.unlink()
-    agents.park(ledger.run(run.id), Parking(reason=ParkReason.BUDGET, summary="spent", after_s=0.0), file)
-    assert agents.may_go_on(ledger.run(run.id), file)
+    ledger.set_budget(run.id, 1_000)
+    assert isinstance(ledger.reserve(job.id, 5_000, Budgets()), BudgetReached)
+    agents.park(Parking(reason=ParkReason.BUDGET, summary="spent"), file)
+    assert not agents.may_go_on(job, file)
+    ledger.set_budget(run.id, 4_000)
+    assert not agents.may_go_on(job, file), "more, and too little"
+    ledger.set_budget(run.id, 5_000)
+    assert agents.may_go_on(job, file)
 
 
-def test_a_job_that_waits_for_the_api_goes_on_when_a_gateway_says_that_it_answers(
-    settings: Settings, ledger: Ledger, run: Run, tmp_path: Path
+def test_a_job_that_waits_for_the_api_does_not_go_on_while_nothing_answers(
+    settings: Settings, ledger: Ledger, job: Job, tmp_path: Path
 ) -> None:
     agents, file = Agents(settings, ledger), tmp_path / "parked.json"
-    agents.park(run, Parking(reason=ParkReason.MODEL, summary="overloaded", after_s=0.0), file)
-    assert not agents.may_go_on(run, file), "nothing listens there"
-    agents.park(run, Parking(reason=ParkReason.BUDGET, summary="spent"), file)
+    agents.park(Parking(reason=ParkReason.MODEL, summary="overloaded", after_s=0.0), file)
+    assert not agents.may_go_on(job, file)
+    agents.park(Parking(reason=ParkReason.BUDGET, summary="spent"), file)
     assert "model" in file.read_text(), "what was written first stays"
+    file.unlink()
+    assert agents.may_go_on(job, file)
