@@ -44,6 +44,8 @@ class Layout:
     implementation: tuple[str, ...]  #: files of an op's target implementation
     change_set: tuple[str, ...]  #: paths that a patch for an op may touch, beside its test files
     withhold: tuple[str, ...] = ()  #: text that may hold answers
+    #: what an op's wrapper may import beside the package; empty: its host code is not reviewed
+    wrapper_imports: tuple[str, ...] = ()
     perf: tuple[str, ...] = ()  #: names of test functions that measure and compare nothing
     siblings: dict[str, tuple[str, ...]] = field(default_factory=dict)  #: op to look-alike ops
     registry: str = ""  #: `module:attribute` of the dict op name -> backend -> function; gates only

@@ -8,17 +8,42 @@ from farm.hiding import Bare
 from farm.layout import Layout, find_package
 from farm.op import Op
 from farm.patch import Patch
-from farm.recipes.cutile_rs import rust
+from farm.recipes.cutile_rs import harmless, rust
 from farm.recipes.cutile_rs.inventory import test_files
 from farm.recipes.cutile_rs.registration import add_import, add_module
 from farm.recipes.cutile_rs.syntax import read_source
 from farm.recipes.cutile_rs.testfile import add_backend
-from farm.tree import Tree
+from farm.tree import Mode, Tree
 
 
 def review(bare: Bare, layout: Layout, op: Op, patch: Patch) -> tuple[Violation, ...]:
     """Everything a patch does beyond what it may."""
-    return (*check(patch, bare.change_set), *_shared(bare.tree, layout, op, patch))
+    return (
+        *check(patch, bare.change_set),
+        *_shared(bare.tree, layout, op, patch),
+        *_harm(bare.tree, layout, op, patch),
+    )
+
+
+def _harm(tree: Tree, layout: Layout, op: Op, patch: Patch) -> Iterator[Violation]:
+    """What the op's host code does that it needs not."""
+    if not layout.wrapper_imports:
+        return
+    package = find_package(tree, layout)
+    for path in package.matches([change.path for change in patch.changes], layout.implementation, op.name):
+        after = next(change.after for change in patch.changes if change.path == path)
+        if after is None or after.mode is Mode.LINK:
+            continue
+        text = after.data.decode("utf-8", "replace")
+        found = (
+            harmless.python(text, path, package)
+            if path.endswith(".py")
+            else harmless.host(text)
+            if path.endswith("/ffi.rs")
+            else ()
+        )
+        for line, what in found:
+            yield Violation(path=path, reason=f"line {line}: it {what}")
 
 
 def _shared(tree: Tree, layout: Layout, op: Op, patch: Patch) -> Iterator[Violation]:
