@@ -32,6 +32,8 @@ def _run(play: Play, seen: Seen) -> Iterator[str]:
         yield f"jobs of {', '.join(job.op for job in seen.jobs)} instead of {', '.join(play.names)}"
     if seen.acts != len(play.acts):
         yield f"{seen.acts} of {len(play.acts)} acts happened"
+    if seen.files != expect.files:
+        yield f"the box left {seen.files} files of the output contract instead of {expect.files}"
     if play.model is None and seen.calls:
         yield f"{len(seen.calls)} requests, and nobody was to be asked"
     whole = [call for call in seen.answered if call.fault is None]

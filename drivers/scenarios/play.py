@@ -58,7 +58,7 @@ class Expect(_Part):
     never: tuple[str, ...] = ()
     """Texts that no tool may have given to an agent."""
     files: int | None = None
-    """Files of the output contract that the last box left, by its own validator."""
+    """Things of the output contract that the pipeline's box left, each whole; cutile-rs alone."""
 
     @model_validator(mode="after")
     def _ends(self) -> "Expect":

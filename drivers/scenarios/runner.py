@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drivers.scenarios.canary import CANARY, in_boxes, in_files, in_git
 from drivers.scenarios.checks import problems
+from drivers.scenarios.contract import kept
 from drivers.scenarios.modelserver import ModelServer, serving
 from drivers.scenarios.play import Act, Play
 from drivers.scenarios.scenario import Scenario
@@ -25,6 +26,8 @@ from farm.store import FolderStore
 from workers.assembly import farm_id
 
 LOOK_S = 0.25
+#: States in which the pipeline's box has left its result, and its folder is there.
+_FINISHED = frozenset({JobState.CAPTURED, JobState.VERIFYING, JobState.LANDING})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,7 @@ def _watched(play: Play, farm: TrialFarm, server: ModelServer) -> Seen:
             results=tool_results(server.bodies),
             usage=ledger.usage(run=run_id),
             acts=watch.done,
+            files=watch.files,
             branches=farm.branches(),
             leaks=tuple(dict.fromkeys(leaks)),
             seconds=time.monotonic() - began,
@@ -96,8 +100,10 @@ class _Watch:
 
     def __init__(self, play: Play, farm: TrialFarm, server: ModelServer, ledger: Ledger, run_id: str) -> None:
         self.parked: dict[str, list[ParkReason]] = {}
+        self.files: int | None = None  #: of the contract that a box left
         self.done = 0
         self._acts = list(play.acts)
+        self._counts = play.expect.files is not None
         self._rest = {*FINAL, JobState.AWAITING_GPU, play.expect.state}
         self._farm = farm
         self._server = server
@@ -110,6 +116,8 @@ class _Watch:
         for job in jobs:
             if job.state is JobState.PARKED and job.park_reason is not None:
                 self.parked.setdefault(job.id, []).append(job.park_reason)
+            if self._counts and self.files is None and job.state in _FINISHED:
+                self.files = kept(self._farm.state, job)
         if self._acts and self._due(self._acts[0], any(job.state is JobState.PARKED for job in jobs)):
             self.done += self._do(self._acts.pop(0))
             return False

@@ -41,6 +41,7 @@ class Seen:
     results: tuple[str, ...]  #: what tools gave to agents
     usage: tuple[Usage, ...]  #: what the ledger says was used
     acts: int  #: how many of the play's acts happened
+    files: int | None  #: of the output contract, where a play asks for them
     branches: tuple[str, ...]  #: the farm's branches in the target repo
     leaks: tuple[str, ...]  #: where the key was found
     seconds: float
