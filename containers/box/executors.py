@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Protocol
 
 from containers.box.files import read_json, write_json
+from farm.agents import FILE as AGENTS
+from farm.agents import read_agents
 from farm.fault import Fault, Owner
 from farm.orders import BoxOrder, Parking, StageRecord
 from farm.pipeline.handover import unfinished
 from farm.pipeline.machine import Malformed
+from farm.pipeline.routes import FILE as ROUTES
+from farm.pipeline.routes import read_routes
 from farm.pipeline.stage import ExecutorKind, Reply, Stage, Verdict
 from farm.recipes import BoxIO, Conversion
 
@@ -165,4 +169,15 @@ def executors(order: BoxOrder, conversion: Conversion, recipe: Path) -> dict[Exe
     offered: dict[ExecutorKind, Executor] = {ExecutorKind.PROGRAM: program}
     if order.script is not None:
         offered[ExecutorKind.SCRIPTED] = ScriptedExecutor(Path(order.script))
+    # Without agents, what may be an agent's is the program's alone.
+    offered[ExecutorKind.AUTO] = program
+    if order.agents is not None:
+        # Only here: boxes without agents do without the SDK, which takes a second to load.
+        from containers.box.agent.executor import AgentExecutor
+
+        roles = read_agents((recipe / AGENTS).read_text(encoding="utf-8"))
+        table = read_routes((recipe / ROUTES).read_text(encoding="utf-8"), order.caps)
+        agent = AgentExecutor(conversion, recipe, roles, table.verdicts, order.agents)
+        offered[ExecutorKind.AGENT] = agent
+        offered[ExecutorKind.AUTO] = AutoExecutor(program, agent)
     return offered

@@ -116,6 +116,8 @@ def as_reported(call: Call) -> Tokens:
 
 
 def _secrets(seen: Seen, key_sha256: str) -> Iterator[str]:
+    if not seen.boxes:
+        yield "no box was there to be searched for the key"
     for place in seen.leaks:
         yield f"the key is in {place}"
     if any(call.key_in_body for call in seen.calls):

@@ -84,7 +84,7 @@ class ModelServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         begun = time.monotonic()
-        key = request.headers.get("x-api-key", "").encode()
+        key = _key(request)
         call = Call(
             number=len(self.calls) + 1,
             at=time.time(),
@@ -239,6 +239,12 @@ def serving(scenario: Scenario, *, record: Path | None = None, port: int = 0) ->
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10.0)
         loop.close()
+
+
+def _key(request: web.Request) -> bytes:
+    """The key, in whichever of its two headers it comes."""
+    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+    return (request.headers.get("x-api-key") or bearer).encode()
 
 
 def _first_text(asked: Mapping[str, Any]) -> str:

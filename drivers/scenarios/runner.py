@@ -23,7 +23,6 @@ from farm.job import FINAL, JobState, ParkReason
 from farm.ledger import Ledger
 from farm.models import load_models
 from farm.store import FolderStore
-from workers.assembly import farm_id
 
 LOOK_S = 0.25
 #: States in which the pipeline's box has left its result, and its folder is there.
@@ -87,6 +86,7 @@ def _watched(play: Play, farm: TrialFarm, server: ModelServer) -> Seen:
             acts=watch.done,
             files=watch.files,
             branches=farm.branches(),
+            boxes=len(boxes.looked),
             leaks=tuple(dict.fromkeys(leaks)),
             seconds=time.monotonic() - began,
         )
@@ -138,6 +138,7 @@ class _Boxes:
 
     def __init__(self, farm: TrialFarm) -> None:
         self.leaks: list[str] = []
+        self.looked: set[str] = set()  #: boxes that were there to be looked at
         self._farm = farm
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._search, name="canary", daemon=True)
@@ -150,9 +151,10 @@ class _Boxes:
 
     def _search(self) -> None:
         key = CANARY.encode()
-        while not self._stopping.wait(1.0):
-            if (self._farm.state / "farm-id").exists():
-                self.leaks += in_boxes(farm_id(self._farm.state), key)
+        while not self._stopping.wait(0.5):
+            boxes = self._farm.boxes("-aq")
+            self.looked.update(boxes)
+            self.leaks += in_boxes(boxes, key)
             self.leaks += in_files(self._farm.state / "jobs", key)
 
 

@@ -43,6 +43,7 @@ class Seen:
     acts: int  #: how many of the play's acts happened
     files: int | None  #: of the output contract, where a play asks for them
     branches: tuple[str, ...]  #: the farm's branches in the target repo
+    boxes: int  #: boxes in which the key was searched, by what the engine says of them
     leaks: tuple[str, ...]  #: where the key was found
     seconds: float
 

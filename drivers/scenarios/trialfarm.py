@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from containers.engine.docker_engine import LABEL
 from drivers.scenarios.canary import CANARY
 from drivers.scenarios.play import Play
 from drivers.scenarios.repositories import gym, texts
@@ -86,24 +87,25 @@ class TrialFarm:
     def down(self) -> None:
         """Stop everything; what is left of boxes goes too."""
         self.command("down")
-        for box in self._boxes("-aq"):
+        for box in self.boxes("-aq"):
             subprocess.run(("docker", "rm", "-f", box), capture_output=True, check=False)
 
     def kill_boxes(self, purpose: str) -> int:
         """SIGKILL to the farm's boxes of a purpose; how many there were."""
-        boxes = self._boxes("-q", "--filter", f"label=purpose={purpose}")
+        boxes = self.boxes("-q", "--filter", f"label={LABEL}purpose={purpose}")
         for box in boxes:
             subprocess.run(("docker", "kill", box), capture_output=True, check=False)
         return len(boxes)
 
-    def _boxes(self, *options: str) -> list[str]:
-        argv = ("docker", "ps", *options, "--filter", f"label=farm={farm_id(self.state)}")
+    def boxes(self, *options: str) -> list[str]:
+        """Ids of the farm's boxes."""
+        argv = ("docker", "ps", *options, "--filter", f"label={LABEL}farm={farm_id(self.state)}")
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
 
     def branches(self) -> tuple[str, ...]:
         """The farm's branches in the target repo."""
         said = subprocess.run(
-            ("git", f"--git-dir={self.target}", "for-each-ref", "--format=%(refname:short)", "refs/heads/farm*"),
+            ("git", f"--git-dir={self.target}", "for-each-ref", "--format=%(refname:short)", "refs/heads"),
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         return tuple(name for name in said.stdout.split() if name.startswith("farm"))

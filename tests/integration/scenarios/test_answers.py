@@ -97,3 +97,20 @@ def test_the_good_host_code_is_proven_and_the_short_grid_is_found(traced: Square
     said = box.validate("host")
     assert said.code == 1
     assert "the grid is 2x2x1, the candidate's 1x1x1" in said.message
+
+
+def test_a_list_of_backends_that_is_lengthened_otherwise_is_red_before_the_patch_is_refused(
+    traced: Square, tmp_path: Path
+) -> None:
+    box = Square(traced.copy(tmp_path / "list").root, traced.toolchain)
+    box.put("kernel.rs", "square_kernel/kernel.rs")
+    box.put("ffi.rs", "square_kernel/ffi.rs")
+    box.put("wrapper.py.txt", "square.py")
+    said = box.validate("registration")
+    assert any('_backends = _backends + ["cutile-rs"]' in line for line in said.lines)
+    box.python("register.py.txt")
+    assert box.validate("registration").code == 0
+    box.edit("work/tests/ops/test_square.py", '_backends + ["cutile-rs"]', '["cutile", "cutile-rs"]')
+    said = box.validate("registration")
+    assert said.code == 1
+    assert "in another way than the patch may" in said.message

@@ -1,5 +1,6 @@
 """The op's lines in files that other ops share: exactly those, read from syntax trees."""
 
+import difflib
 from collections.abc import Iterator
 
 from farm.errors import UnreadableFile
@@ -12,7 +13,8 @@ from farm.recipes.cutile_rs.inventory import registrations, test_files
 from farm.recipes.cutile_rs.registration import add_import, add_module, declared_modules, imported_ops
 from farm.recipes.cutile_rs.review import means_the_same
 from farm.recipes.cutile_rs.stages.tools import finding, workspace_tree
-from farm.recipes.cutile_rs.syntax import read_source
+from farm.recipes.cutile_rs.syntax import Source, read_source
+from farm.recipes.cutile_rs.targetless import without_target
 from farm.recipes.cutile_rs.testfile import add_backend
 from farm.recipes.cutile_rs.validators.case import Case, bad, good
 from farm.tree import Tree
@@ -62,7 +64,15 @@ def _problems(case: Case, tree: Tree) -> Iterator[Finding]:
             yield finding(f"module {name} holds something else", f"write: {alone.decode().strip()}", modules)
     for path in test_files(tree, package, name):
         source = read_source(tree, path)
-        if not means_the_same(path, source.data, add_backend(source, package).data):
-            yield finding(
-                f"a list of backends lacks {target}", f"add the parameter for {target} to it, nothing else", path
-            )
+        bare = Source(path, without_target(source, target))
+        wanted = add_backend(bare, package).data
+        if not means_the_same(path, source.data, wanted):
+            lines = "\n".join(_added(bare.data, wanted))
+            message = f"a list of backends lacks {target}, or is lengthened in another way than the patch may"
+            yield finding(message, f"add exactly these lines, where they belong:\n{lines}", path)
+
+
+def _added(before: bytes, after: bytes) -> Iterator[str]:
+    """The lines that come to a file."""
+    old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
+    return (line[2:] for line in difflib.ndiff(old, new) if line.startswith("+ "))

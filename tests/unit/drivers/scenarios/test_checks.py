@@ -95,6 +95,7 @@ def seen(**changes: Any) -> Seen:
         acts=0,
         files=None,
         branches=("farm-certified/plain-copy/t01",),
+        boxes=1,
         leaks=(),
         seconds=1.0,
     )
@@ -118,6 +119,7 @@ def test_an_outcome_as_expected_has_no_problem() -> None:
         ({"jobs": (replace(JOB, parked=(ParkReason.MODEL,)),)}, "parked for model instead of"),
         ({"jobs": (replace(JOB, text="x"),)}, "says nothing of 'landed'"),
         ({"jobs": ()}, "instead of t01"),
+        ({"boxes": 0}, "no box was there"),
         ({"acts": 1}, "1 of 0 acts"),
         ({"files": 16}, "16 files of the output contract instead of None"),
         ({"branches": ()}, "branches none were pushed"),
