@@ -17,6 +17,7 @@ from containers.box.executors import Performed, Turn, finding_path
 from farm.agents import REPAIR, START, SYSTEM, AgentRole
 from farm.fault import Fault, Owner
 from farm.orders import AgentChoice, AgentOrder, BoxOrder, Parking
+from farm.pipeline.handover import FINISHED
 from farm.pipeline.machine import Malformed
 from farm.pipeline.protocol import Claim, parse_reply
 from farm.pipeline.stage import ExecutorKind, Reply, Stage, ValidatorExit, Verdict
@@ -147,7 +148,7 @@ class AgentExecutor:
         reply = Reply(
             verdict=claim.verdict,
             owner=claim.owner,
-            fault=None if claim.owner is None else _fault(claim.owner),
+            fault=_fault(turn.stage, claim),
             fail_class=claim.fail_class,
             validators=exits,
             summary=claim.summary,
@@ -176,14 +177,15 @@ def _contradiction(claim: Claim, exits: Sequence[ValidatorExit]) -> str:
     return f"{claim.verdict.value} was claimed; {red}"
 
 
-def _fault(owner: Owner) -> Fault:
-    match owner:
-        case Owner.ENV:
-            return Fault.ENV
-        case Owner.KERNEL:
-            return Fault.KERNEL
-        case Owner.HOST:
-            return Fault.AGENT
+def _fault(stage: Stage, claim: Claim) -> Fault | None:
+    """What a failure is charged to. A diagnosis is finished work: the stage that it is about has failed.
+
+    An agent that blames the environment is charged itself, since what is the environment's is tried again at no
+    attempt's cost; what is really its fault a validator or the gateway says.
+    """
+    if claim.verdict in GOOD or (stage, claim.verdict, claim.owner) in FINISHED:
+        return None
+    return Fault.KERNEL if claim.owner is Owner.KERNEL else Fault.AGENT
 
 
 def _blocked(summary: str, fault: Fault, owner: Owner = Owner.ENV) -> Reply:
