@@ -1,4 +1,6 @@
-"""What the host code of an op may do: call its C functions and torch. Read from the text before it ever runs.
+"""What an op's own files may do: kernels, C functions that launch them, calls of those and of torch.
+
+Read from the text before it ever runs.
 
 A wrapper runs in the process whose records the gates read, and its C functions with it. Neither needs files,
 processes, the network, the interpreter's insides or another library, so what reaches for them is refused
@@ -172,15 +174,40 @@ def _imported(node: ast.Import | ast.ImportFrom, path: str, package: Package) ->
     yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
+def rust_file(text: str, path: str) -> Iterator[Harm]:
+    """What one of an op's Rust files does beyond its part: kernel.rs or host code."""
+    return kernel(text) if path.endswith("/kernel.rs") else host(text)
+
+
 def host(text: str) -> Iterator[Harm]:
     """What an ffi.rs does beyond launching its kernels."""
     code = rust.blank(text)
     for match in re.finditer(r"\w+", code):
         if match.group() in WORDS:
             yield Harm(_line(code, match.start()), f"uses {match.group()}")
+    yield from _declared(code, MARKS)
+
+
+def kernel(text: str) -> Iterator[Harm]:
+    """What a kernel.rs does beside its kernels: it is compiled into the library, its other items with it.
+
+    A kernel's values may be named `std` or `link`; as a path, a macro or an import they are refused.
+    """
+    code = rust.blank(text)
+    for match in re.finditer(r"\w+", code):
+        word, before, after = match.group(), code[: match.start()].rstrip(), code[match.end() :].lstrip()
+        reached = after.startswith(("::", "!")) and not after.startswith("!=")
+        named = before.endswith("::") or re.search(r"\buse$", before) or re.match(r"as\b", after)
+        if word == "macro_rules" or (word in WORDS and (reached or named or "_" in word)):
+            yield Harm(_line(code, match.start()), f"uses {word}")
+    yield from _declared(code, MARKS | {"cutile"})
+
+
+def _declared(code: str, marks: set[str]) -> Iterator[Harm]:
+    """Attributes that run or place code, symbols of other libraries, exports of other names."""
     for match in re.finditer(r"#\s*!?\s*\[\s*(\w+)\s*(\(\s*(\w+))?", code):
         names = {match[1]} | ({match[3]} if match[1] == "unsafe" else set())
-        if "!" in match.group() or not names <= MARKS:
+        if "!" in match.group() or not names <= marks:
             yield Harm(_line(code, match.start()), f"carries the attribute {match[1]}")
     for match in re.finditer(r"\bextern\b\s*(\w*)\s*(\w*)", code):  # the ABI string is blank
         if match[1] != "fn":

@@ -26,7 +26,7 @@ def review(bare: Bare, layout: Layout, op: Op, patch: Patch) -> tuple[Violation,
 
 
 def _harm(tree: Tree, layout: Layout, op: Op, patch: Patch) -> Iterator[Violation]:
-    """What the op's host code does that it needs not."""
+    """What the op's own files do that they need not."""
     if not layout.wrapper_imports:
         return
     package = find_package(tree, layout)
@@ -38,8 +38,8 @@ def _harm(tree: Tree, layout: Layout, op: Op, patch: Patch) -> Iterator[Violatio
         found = (
             harmless.python(text, path, package)
             if path.endswith(".py")
-            else harmless.host(text)
-            if path.endswith("/ffi.rs")
+            else harmless.rust_file(text, path)
+            if path.endswith(".rs")
             else ()
         )
         for line, what in found:

@@ -19,7 +19,7 @@ def lint(case: Case) -> Validated:
     package = find_package(tree, case.layout)
     own = package.matches(tree, case.layout.implementation, case.op.name)
     rust_files = tuple(path for path in own if path.endswith(".rs"))
-    found = [*unlike(case.io, rust_files), *_host_code(case, tree, package, own)]
+    found = [*unlike(case.io, rust_files), *_harm(case, tree, package, own)]
     if not found:
         with_it = "laid out as rustfmt does" if available(case.io) else "the toolchain has no rustfmt"
         return good(f"{len(own)} files; {with_it}")
@@ -27,18 +27,19 @@ def lint(case: Case) -> Validated:
     return bad(owner, f"{found[0].file}:{found[0].line or 1}: {found[0].message}", *found)
 
 
-def _host_code(case: Case, tree: Tree, package: Package, own: tuple[str, ...]) -> Iterator[Finding]:
+def _harm(case: Case, tree: Tree, package: Package, own: tuple[str, ...]) -> Iterator[Finding]:
     """What the farm's review of the patch would refuse as well."""
     for path in own:
         text = tree[path].data.decode("utf-8", "replace")
         if path.endswith(".py"):
             found = harmless.python(text, path, package)
-        elif path.endswith("/ffi.rs"):
-            found = harmless.host(text)
+        elif path.endswith(".rs"):
+            found = harmless.rust_file(text, path)
         else:
             continue
         for line, what in found:
             yield Finding(
-                file=path, line=line, column=None, construct=None, message=f"host code may not do this: it {what}",
-                advice="call the op's C functions and torch; nothing else is needed",
+                file=path, line=line, column=None, construct=None,
+                message=f"an op's file may not do this: it {what}",
+                advice="kernels, their C functions and calls of torch are all it needs",
             )  # fmt: skip

@@ -79,6 +79,46 @@ def test_c_functions_that_reach_beyond_their_kernels_are_named(harm: str, twin: 
     assert list(harmless.host(twin)) == []
 
 
+@pytest.mark.parametrize(
+    ("harm", "twin"),
+    [
+        ("fn f() { std::process::exit(0) }", "let std = mean; let y = x - std;"),
+        ("use std as s;", "let link = std != mean;"),
+        ("use std::{fs};", "use cutile::core::*;"),
+        ('#[unsafe(link_section = ".init_array")] static X: fn() = f;', "static X: i32 = 1;"),
+        ("#[used] static X: fn() = f;", "#[cutile::entry()] unsafe fn f() {}"),
+        ("#[ctor::ctor] fn f() { }", "#[cutile::module] mod m {}"),
+        ('extern "C" { fn system(x: *const u8) -> i32; }', "fn system() {}"),
+        ('macro_rules! m { ($a:ident) => { $a::fs::read("x") } }', "m(std);"),
+        ('const X: &str = include_str!("/etc/passwd");', 'const X: &str = "include_str!";'),
+        ('core::arch::asm!("nop");', "let arch = asm;"),
+        ('env!("HOME");', "let x = env;"),
+    ],
+)
+def test_a_kernel_file_that_holds_more_than_kernels_is_named(harm: str, twin: str) -> None:
+    assert list(harmless.kernel(harm))
+    assert list(harmless.kernel(twin)) == []
+
+
+def test_a_landed_kernel_is_harmless_and_one_with_code_before_main_is_refused() -> None:
+    path = "src/minigym/ops/cutile_rs/silu_and_mul_kernel/kernel.rs"
+    landed = minigym()
+    without = bare(landed, layout(), op_named(landed, "silu_and_mul"))
+    op = op_named(without.tree, "silu_and_mul")
+    text = landed[path].data
+    for extra, reasons in (
+        (b"", ()),
+        (
+            b'\n#[used]\n#[unsafe(link_section = ".init_array")]\nstatic F: fn() = f;\nfn f() {}\n',
+            ("used", "link_section"),
+        ),
+    ):
+        patch = make_patch(without.tree, {**without.tree, path: Entry(Mode.FILE, text + extra)})
+        said = " ".join(found.reason for found in review(without, layout(), op, patch) if found.path == path)
+        assert bool(said) == bool(reasons)
+        assert all(word in said for word in reasons)
+
+
 def test_a_place_is_a_line() -> None:
     (found,) = harmless.python("import torch\n\nimport os\n", WRAPPER, PACKAGE)
     assert (found.line, found.what.split(";")[0]) == (3, "imports os")
