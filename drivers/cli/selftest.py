@@ -67,7 +67,7 @@ def scenarios(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="A scenario; may be given again.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Those that take seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Those that take a minute at most each.")] = False,
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="FOLDER", help="Leave each scenario's state there.")
     ] = None,

@@ -76,7 +76,7 @@ class Play(_Part):
     what: str
     """One sentence for people."""
     quick: bool = False
-    """Takes seconds: `make test` plays it."""
+    """Takes a minute at most: `make test` plays it."""
     recipe: Literal["cutile-rs", "plain-copy"]
     ops: tuple[str, ...] = Field(default=(), max_length=64)
     texts: int = Field(default=0, ge=0, le=64)
