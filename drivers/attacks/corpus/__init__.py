@@ -1,6 +1,6 @@
 """The attacks, as data. Nothing that judges reads names or sentences of theirs."""
 
-from drivers.attacks.corpus import files, patches, probed, recorded, rows, tampering, timed
+from drivers.attacks.corpus import files, patches, probed, recorded, reviewed, rows, tampering, timed
 from drivers.attacks.model import Attack, OnPaper
 
 #: Candidates that are run here.
@@ -12,4 +12,4 @@ CANDIDATES: tuple[Attack, ...] = (
     *timed.ATTACKS,
 )
 #: Attacks on what a GPU's collector reports, and on files.
-ON_PAPER: tuple[OnPaper, ...] = (*recorded.ATTACKS, *files.ATTACKS)
+ON_PAPER: tuple[OnPaper, ...] = (*recorded.ATTACKS, *files.ATTACKS, *reviewed.ATTACKS)
