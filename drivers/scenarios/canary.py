@@ -1,5 +1,6 @@
 """Whether a key is anywhere it must not be: the farm's files, git objects, boxes as the engine shows them."""
 
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,14 +12,15 @@ LARGEST = 64 << 20
 
 
 def in_files(folder: Path, key: bytes) -> Iterator[str]:
-    """Files below a folder that hold the key, as it is."""
-    for path in sorted(folder.rglob("*")):
-        try:
-            plain = path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST
-            if plain and key in path.read_bytes():
-                yield str(path.relative_to(folder))
-        except OSError:  # gone meanwhile
-            continue
+    """Files below a folder that hold the key, as it is. What goes away meanwhile is passed over."""
+    for parent, _, names in os.walk(folder):
+        for path in sorted(Path(parent, name) for name in names):
+            try:
+                plain = path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST
+                if plain and key in path.read_bytes():
+                    yield str(path.relative_to(folder))
+            except OSError:
+                continue
 
 
 def in_git(repo: Path, key: bytes) -> Iterator[str]:

@@ -151,11 +151,14 @@ class _Boxes:
 
     def _search(self) -> None:
         key = CANARY.encode()
-        while not self._stopping.wait(0.5):
-            boxes = self._farm.boxes("-aq")
-            self.looked.update(boxes)
-            self.leaks += in_boxes(boxes, key)
-            self.leaks += in_files(self._farm.state / "jobs", key)
+        try:
+            while not self._stopping.wait(0.5):
+                boxes = self._farm.boxes("-aq")
+                self.looked.update(boxes)
+                self.leaks += in_boxes(boxes, key)
+                self.leaks += in_files(self._farm.state / "jobs", key)
+        except Exception as error:  # a search that broke off has not found that there is nothing
+            self.leaks.append(f"(the search broke off: {type(error).__name__}: {error})")
 
 
 @contextlib.contextmanager
