@@ -104,19 +104,8 @@ class Preparer:
         What earlier attempts of the job left is removed. Raises NoSpace, LeakFound and whatever `subject`
         raises; a half-made workspace is made anew.
         """
-        if not at.prepared.exists():
-            self._prepare(run, job, at, executors, previous, agents)
-        return {path.name: path.read_bytes() for path in (at.leak_scan, at.order)}
-
-    def _prepare(
-        self,
-        run: Run,
-        job: Job,
-        at: Places,
-        executors: dict[Stage, ExecutorKind],
-        previous: bytes | None,
-        agents: AgentOrder | None,
-    ) -> None:
+        if at.prepared.exists():
+            return _kept(at)
         self.check_space(at.root)
         subject = self.subject(run, job)
         if subject.bare.crate:
@@ -137,6 +126,7 @@ class Preparer:
         order = self.order(subject, run, job, executors, trace, agents=agents)
         at.order.write_text(json.dumps(encode(order), indent=1), encoding="utf-8")
         at.prepared.write_text(json.dumps({"workspace": workspace.digest}), encoding="utf-8")
+        return _kept(at)
 
     def order(
         self,
@@ -178,6 +168,11 @@ class Preparer:
                 f"{free >> 20} MiB are free in {there}, a job wants {self._min_free_bytes >> 20} MiB; "
                 "free space and the job goes on by itself"
             )
+
+
+def _kept(at: Places) -> dict[str, bytes]:
+    """What of a prepared attempt is an artifact."""
+    return {path.name: path.read_bytes() for path in (at.leak_scan, at.order)}
 
 
 def make_out(folder: Path) -> None:

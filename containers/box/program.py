@@ -4,20 +4,15 @@ It writes what the stage's program writes, and prints what it found as the valid
 as the last line. Exit 0: the verdict is good; 1: it is not; 2: there is no such program, or it could not be run.
 """
 
-import os
 import sys
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
-from containers.box.files import read_json
-from containers.box.io import LocalBoxIO
-from containers.box.validate import lines
-from farm.errors import FarmError
+from containers.box.called import called, lines
+from farm.errors import UsageError
 from farm.orders import BoxOrder
-from farm.pipeline.stage import Stage
+from farm.pipeline.stage import Reply, Stage
 from farm.pipeline.table import GOOD
-from farm.recipes import Exit, load, read_table
+from farm.recipes import BoxIO, Conversion, Exit
 
 USAGE = f"usage: python -m containers.box.program {'|'.join(Stage)}"
 
@@ -28,29 +23,15 @@ def main(arguments: Sequence[str]) -> int:
         print(USAGE)
         return Exit.NOT_RUN
     stage = Stage(arguments[0])
-    try:
-        order = read_json(Path(os.environ["TILEFARM_ORDER"]), BoxOrder)
-        table = (Path(os.environ["TILEFARM_RECIPE"]) / "recipe.toml").read_text(encoding="utf-8")
-        program = load(order.conversion, read_table(table)).program(stage)
+
+    def act(conversion: Conversion, order: BoxOrder, io: BoxIO) -> Reply:
+        program = conversion.program(stage)
         if program is None:
-            print(f"env: there is no program for stage {stage.value}")
-            return Exit.NOT_RUN
-        out = Path(os.environ["TILEFARM_OUT"])
-        io = LocalBoxIO(
-            workspace=Path(os.environ["TILEFARM_WORK"]),
-            out=out,
-            toolchain=Path(os.environ["TILEFARM_TOOLCHAIN"]),
-            log=out / "logs" / f"program-{stage.value}.log",
-        )
-        reply = program(order, io)
-    except (FarmError, OSError, ValueError, KeyError) as error:
-        what = f"no {error} in the environment" if isinstance(error, KeyError) else str(error)
-        print(f"env: {' '.join(what.split())}")
-        return Exit.NOT_RUN
-    except Exception as error:  # a defect of ours must not pass for an agent's fault
-        traceback.print_exc()
-        sys.stderr.flush()
-        print(f"env: the program crashed: {type(error).__name__}: {' '.join(str(error).split())}")
+            raise UsageError(f"there is no program for stage {stage.value}")
+        return program(order, io)
+
+    reply = called("program", f"program-{stage.value}", act)
+    if reply is None:
         return Exit.NOT_RUN
     for finding in reply.findings:
         print("\n".join(lines(finding)))

@@ -15,9 +15,6 @@ from typing import Any
 #: A content block, a message or a request as the Messages API has it.
 Json = dict[str, Any]
 
-MAX_TOKENS = "max_tokens"
-CONTEXT_FULL = "model_context_window_exceeded"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Said:

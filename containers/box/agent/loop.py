@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from containers.box.agent import limits
-from containers.box.agent.conversation import CONTEXT_FULL, MAX_TOKENS, Answer, Conversation, Json, Said
+from containers.box.agent.conversation import Answer, Conversation, Json, Said
 from farm.agents import CUT, LAST
 from farm.orders import AgentChoice, Parking
 from farm.pipeline.machine import Malformed
@@ -101,7 +101,3 @@ def result_block(call: Json, text: str, *, is_error: bool = False) -> Json:
         "content": text,
         **({"is_error": True} if is_error else {}),
     }
-
-
-#: Reasons for which an answer is not whole.
-CUTS = frozenset({MAX_TOKENS, CONTEXT_FULL})

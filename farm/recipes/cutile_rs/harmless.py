@@ -195,10 +195,13 @@ def kernel(text: str) -> Iterator[Harm]:
     """
     code = rust.blank(text)
     for match in re.finditer(r"\w+", code):
-        word, before, after = match.group(), code[: match.start()].rstrip(), code[match.end() :].lstrip()
+        word = match.group()
+        if word not in WORDS and word != "macro_rules":
+            continue
+        before, after = code[: match.start()].rstrip(), code[match.end() :].lstrip()
         reached = after.startswith(("::", "!")) and not after.startswith("!=")
         named = before.endswith("::") or re.search(r"\buse$", before) or re.match(r"as\b", after)
-        if word == "macro_rules" or (word in WORDS and (reached or named or "_" in word)):
+        if reached or named or "_" in word:
             yield Harm(_line(code, match.start()), f"uses {word}")
     yield from _declared(code, MARKS | {"cutile"})
 
